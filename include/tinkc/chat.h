@@ -93,6 +93,11 @@ TINKC_API tinkc_code tinkc_chat_set(tinkc_chat *chat, const char *name, const ch
 /* Returns the number of messages; 0 for NULL. */
 TINKC_API size_t tinkc_chat_count(const tinkc_chat *chat);
 
+/* Returns the content of message `index`, borrowed until the conversation is freed; *n
+ * (unless NULL) is its length. NULL, and 0, when `index` is past the end or the content is
+ * no text but parts. */
+TINKC_API const char *tinkc_chat_content(size_t *n, const tinkc_chat *chat, size_t index);
+
 /* ---- text ---- */
 
 /* As `now_us`: the current time. */
@@ -146,22 +151,37 @@ TINKC_API TINKC_NODISCARD tinkc_code tinkc_chat_prompt(tinkc_model_input **out,
                                                        const tinkc_chat_options *options,
                                                        tinkc_error **err);
 
+/* Appends continuation `index` of `samples` to the prompt that it was sampled after, token
+ * by token as it was sampled, and to the conversation, as a message of the assistant. The
+ * message is the text of the tokens with special tokens in it, but without the special
+ * token that ended the answer, which the template writes; bytes that are no character are
+ * U+FFFD. tinkc_chat_content gives the text. On failure both stay as they were.
+ * TINKC_E_MISSING when `index` is past the end; TINKC_E_INVALID for a prompt with images;
+ * TINKC_E_LIMIT for more than 1 GiB of text; TINKC_E_NOMEM. */
+TINKC_API tinkc_code tinkc_chat_add_sample(tinkc_chat *chat, tinkc_model_input *prompt,
+                                           const tinkc_tokenizer *tokenizer,
+                                           const tinkc_samples *samples, size_t index,
+                                           tinkc_error **err);
+
 /* Appends to `prompt`, for the next turn, the tokens of the text that the conversation has
  * and the prompt does not have yet. The tokens already in the prompt, including sampled
  * ones, stay as they are; their text is not tokenized again:
  *
- *     tinkc_chat_prompt(&prompt, ...);                    the first question
- *     tinkc_model_input_add_tokens(prompt, sampled, ...); the answer as it was sampled
- *     tinkc_chat_add(chat, "assistant", text_of_sampled, ...);
+ *     tinkc_chat_prompt(&prompt, ...);                 the first question
+ *     tinkc_chat_add_sample(chat, prompt, ...);        the answer, as it was sampled
  *     tinkc_chat_add(chat, "user", "And then?", ...);
- *     tinkc_chat_continue(prompt, ...);                   end of turn, question, header
+ *     tinkc_chat_continue(prompt, ...);                end of turn, question, header
  *
- * `options` as in tinkc_chat_prompt; an empty prompt receives the whole conversation. On
- * failure `prompt` stays as it was. TINKC_E_UNSUPPORTED when the rendered conversation does
- * not begin with the text of the prompt's tokens (a template that leaves out earlier
- * reasoning, or an assistant message that is not what was sampled); the error message gives
- * the byte offset and both texts. TINKC_E_INVALID for a prompt with images; other errors as
- * tinkc_chat_prompt. */
+ * A program that appends the sampled tokens itself (tinkc_model_input_add_tokens) adds the
+ * message as tinkc_chat_add_sample does: tinkc_tokenizer_text of the tokens but the end
+ * token, without skip_special. `options` as in tinkc_chat_prompt; an empty prompt receives
+ * the whole conversation. On failure `prompt` stays as it was. TINKC_E_UNSUPPORTED when the
+ * rendered conversation does not begin with the text of the prompt's tokens (a template
+ * that leaves out earlier reasoning or trims blanks, or an assistant message that is not
+ * what was sampled); the error message gives the byte offset and both texts. A model may
+ * sample such an answer at any time: drop that episode, and go on with the others.
+ * TINKC_E_INVALID for a prompt with images, and for an assistant message that ends with the
+ * token that the template writes after it; other errors as tinkc_chat_prompt. */
 TINKC_API tinkc_code tinkc_chat_continue(tinkc_model_input *prompt,
                                          const tinkc_chat_template *tpl,
                                          const tinkc_chat *chat,
@@ -248,8 +268,8 @@ TINKC_API bool tinkc_rendered_part(tinkc_chat_part *out, const tinkc_rendered *r
                                    size_t index);
 
 /* Returns a one-line warning about a common mistake in this conversation: two BOS tokens,
- * a missing BOS token, a turn without an end-of-turn token, a token that crosses a turn
- * boundary, nothing to train on. Borrowed until the object is freed; NULL when `index` is
+ * a missing BOS token, a turn without an end-of-turn token or with two, a token that
+ * crosses a turn boundary, nothing to train on. Borrowed until the object is freed; NULL when `index` is
  * past the last warning (there are at most 16). */
 TINKC_API const char *tinkc_rendered_warning(const tinkc_rendered *rendered,
                                              size_t index);

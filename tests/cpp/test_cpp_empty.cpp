@@ -97,6 +97,7 @@ static void test_cpp_empty_texts()
     FAILS(chat.extend<expected>(prompt, tpl, tokenizer));
     FAILS(chat.tokens<expected>(tpl, tokenizer));
     FAILS(chat.to_datum<expected>(tpl, tokenizer));
+    CHECK(chat.content(0).empty());
     CHECK(chat.size() == 0 && rendered.text().empty() && rendered.tokens().empty());
     CHECK(rendered.weights().empty() && rendered.part_count() == 0 && !rendered.part(0));
     CHECK(rendered.warning(0) == nullptr);
@@ -108,6 +109,9 @@ static void test_cpp_empty_results()
     tinkc::samples samples;
     CHECK(samples.size() == 0 && samples.tokens().empty() && samples.logprobs().empty());
     FAILS(samples.text<expected>(0, tinkc::tokenizer()));
+    tinkc::chat chat;
+    tinkc::model_input asked;
+    FAILS(samples.add_to<expected>(chat, asked, tinkc::tokenizer()));
     FAILS(samples.rollout<expected>(0, tinkc::model_input(), 1));
     CHECK(samples.stop_reason() == TINKC_STOP_STOP && samples.stop_text()[0] == '\0');
     CHECK(samples.sequence_id() == nullptr && samples.prompt_logprobs().empty());

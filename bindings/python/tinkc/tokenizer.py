@@ -226,6 +226,26 @@ class Chat(Owned):
         call(_c.tinkc_chat_prompt, byref(p), self.p, chat.p, self._tokenizer.p, options)
         return ModelInput._of(p)
 
+    def add_sample(
+        self, messages: list[Any], prompt: ModelInput, sequence: Any
+    ) -> str:
+        """Appends a sampled answer to the prompt that it was sampled after, token by token, and
+        to the messages, as one of the assistant; returns its text. Then append the next
+        message, and call extend()."""
+        chat, n = _Conversation((), {}), c_size_t()
+        call(
+            _c.tinkc_chat_add_sample,
+            chat.p,
+            prompt.p,
+            self._tokenizer.p,
+            sequence._samples.p,
+            sequence._index,
+        )
+        place = _c.tinkc_chat_content(byref(n), chat.p, 0)
+        content = string_at(place, n.value).decode("utf-8", "replace")
+        messages.append({"role": "assistant", "content": content})
+        return content
+
     def extend(self, prompt: ModelInput, messages: Messages, **variables: Any) -> None:
         """Appends to a prompt what the conversation has and the prompt does not have yet; the
         tokens in the prompt, including sampled ones, stay as they are."""

@@ -256,6 +256,17 @@ class samples_members
             return tinkc_samples_text(out, self(), i, tokens.c_ptr(), skip_special, err);
         });
     }
+    /* Appends a continuation to the prompt that it was sampled after, and to the
+     * conversation as a message of the assistant: tinkc_chat_add_sample. */
+    template <template <class> class R = throwing>
+    R<void> add_to(chat &to, model_input &prompt, const tokenizer &tokens,
+                   std::size_t i = 0) const
+    {
+        return detail::check<R>([&](auto err) {
+            return tinkc_chat_add_sample(to.c_ptr(), prompt.c_ptr(), tokens.c_ptr(),
+                                         self(), i, err);
+        });
+    }
     /* Makes the datum of a continuation for the losses of reinforcement learning:
      * tinkc_samples_datum. */
     template <template <class> class R = throwing>

@@ -331,6 +331,13 @@ class chat : public detail::handle<tinkc_chat, tinkc_chat_free>
     }
     /* Returns the number of messages. */
     std::size_t size() const noexcept { return tinkc_chat_count(c_); }
+    /* Returns the content of a message, borrowed; nothing past the end, and for parts. */
+    std::string_view content(std::size_t i) const noexcept
+    {
+        std::size_t n = 0;
+        const char *text = tinkc_chat_content(&n, c_, i);
+        return text != nullptr ? std::string_view(text, n) : std::string_view();
+    }
 
     /* Renders it to text. */
     template <template <class> class R = throwing>

@@ -25,6 +25,11 @@ const tk_chat *tk_chat_get(const tinkc_chat *chat)
     return &chat->chat;
 }
 
+tk_chat *tk_chat_edit(tinkc_chat *chat)
+{
+    return &chat->chat;
+}
+
 static tinkc_code invalid(tinkc_error **err, const char *what)
 {
     tk_err e = TK_ERR_INIT;
@@ -156,6 +161,18 @@ tinkc_code tinkc_chat_set(tinkc_chat *chat, const char *name, const char *json,
 size_t tinkc_chat_count(const tinkc_chat *chat)
 {
     return chat != NULL ? chat->chat.n : 0;
+}
+
+const char *tinkc_chat_content(size_t *n, const tinkc_chat *chat, size_t index)
+{
+    const tk_json *content = chat != NULL && index < chat->chat.n
+                                 ? tk_json_get(&chat->chat.messages[index], "content")
+                                 : NULL;
+    bool is_text = content != NULL && content->type == TK_JSON_STRING;
+    if (n != NULL) {
+        *n = is_text ? content->as.string.n : 0;
+    }
+    return is_text ? content->as.string.p : NULL;
 }
 
 /* ---- text ---- */

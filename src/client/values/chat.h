@@ -9,6 +9,7 @@
 
 const tk_chat_template *tk_chat_template_get(const tinkc_chat_template *tpl);
 const tk_chat *tk_chat_get(const tinkc_chat *chat);
+tk_chat *tk_chat_edit(tinkc_chat *chat);
 
 /* The options with defaults for what is missing. */
 TK_NODISCARD tinkc_code tk_chat_read_options(tk_chat_how *out,
