@@ -55,6 +55,26 @@ static size_t offset_of(const turn *t, size_t token)
     return token < t->ids.n ? t->ids.offsets[2 * token] : t->text.n;
 }
 
+/* Whether the first tokens of the text end inside one of its characters. */
+static bool cuts_character(const turn *t, size_t tokens)
+{
+    size_t at = offset_of(t, tokens);
+    return tokens > 0 &&
+           ((at < t->text.n && ((unsigned char)t->text.p[at] & 0xc0) == 0x80) ||
+            t->ids.offsets[2 * tokens - 1] > at);
+}
+
+/* How many tokens both have in common, up to the end of a character of the text: the byte
+ * of an unreadable character is also the first byte of U+FFFD, which the text has for it. */
+static size_t count_whole(const turn *t)
+{
+    size_t n = count_common(t);
+    while (cuts_character(t, n)) {
+        n--;
+    }
+    return n;
+}
+
 /* Decodes the common tokens, fewer of them where they end inside a character. */
 static tinkc_code decode_start(turn *t, size_t *common, tk_err *err)
 {
@@ -95,7 +115,7 @@ static tinkc_code tell_difference(tk_str text, tk_str said, size_t at, tk_err *e
  * that begins there or later. */
 static tinkc_code find_border(size_t *out, size_t *first, turn *t, tk_err *err)
 {
-    size_t common = count_common(t);
+    size_t common = count_whole(t);
     if (common == t->said_n) {
         *out = offset_of(t, common);
         *first = common; /* tokens of no text share their offset with the next one */
@@ -124,6 +144,45 @@ static tinkc_code find_border(size_t *out, size_t *first, turn *t, tk_err *err)
 }
 
 /* ---- what comes after it ---- */
+
+/* Whether the text of an assistant's message, which *index becomes, ends with this token. */
+static bool find_message(size_t *index, const tk_chat *chat, tk_str token)
+{
+    for (size_t i = 0; i < chat->n; i++) {
+        tk_chat_texts texts = {.message = &chat->messages[i]};
+        tk_str text;
+        while (tk_str_is(tk_chat_role(chat, i), "assistant") &&
+               tk_chat_text_next(&texts, &text)) {
+            if (token.n > 0 && text.n >= token.n &&
+                memcmp(text.p + text.n - token.n, token.p, token.n) == 0) {
+                *index = i;
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Refuses a turn that would end twice: with the message, and after it. */
+static tinkc_code check_ends(const turn *t, size_t first, const tk_chat *chat,
+                             tk_err *err)
+{
+    int32_t last = t->said_n > 0 ? t->said[t->said_n - 1] : -1;
+    for (size_t i = first; i < t->ids.n; i++) {
+        size_t message = 0;
+        tk_str token = tk_tok_token(t->tok, last);
+        if (t->ids.ids[i] == last && tk_tok_is_special(t->tok, last) &&
+            find_message(&message, chat, token)) {
+            return tk_err_set(err, TINKC_E_INVALID,
+                              "message %zu ends with \"" TK_STR_FMT
+                              "\", and the template writes it once more: leave it out of "
+                              "the message",
+                              message, TK_STR_ARG(token));
+        }
+        last = t->ids.ids[i];
+    }
+    return TINKC_OK;
+}
 
 /* Tokenizers that put a blank in front of a text would put it inside this one. */
 static tinkc_code check_join(turn *t, const tk_tok_ids *alone, tk_str rest, tk_err *err)
@@ -210,6 +269,9 @@ tinkc_code tinkc_chat_continue(tinkc_model_input *prompt, const tinkc_chat_templ
     }
     if (code == TINKC_OK) {
         code = find_border(&border, &first, &t, &err);
+    }
+    if (code == TINKC_OK) {
+        code = check_ends(&t, first, tk_chat_get(chat), &err);
     }
     code = code == TINKC_OK ? append_rest(prompt, &t, border, first, error)
                             : tk_error_give(error, &err);

@@ -147,11 +147,29 @@ static void check_end(tinkc_rendered *r, const tk_tok *tok, size_t i)
     }
 }
 
+/* Whether the message of part i ends with the token that the template ends it with. */
+static void check_double_end(tinkc_rendered *r, const tk_tok *tok, size_t i)
+{
+    const tinkc_chat_part *part = &r->parts[i];
+    if (part->is_content && part->end < r->ids.n &&
+        r->ids.ids[part->end] == r->ids.ids[part->end - 1] &&
+        tk_tok_is_special(tok, r->ids.ids[part->end])) {
+        tk_str token = tk_tok_token(tok, r->ids.ids[part->end]);
+        warn(r,
+             "message %lld ends with \"" TK_STR_FMT
+             "\", and the template writes it once more",
+             (long long)part->message, TK_STR_ARG(token));
+    }
+}
+
 static void check(tinkc_rendered *r, const tk_tok *tok, tinkc_loss_on loss_on)
 {
     check_bos(r, tok);
     for (size_t i = 0; loss_on != TINKC_LOSS_ON_ALL && i < r->n_parts; i++) {
         check_end(r, tok, i);
+    }
+    for (size_t i = 0; i < r->n_parts; i++) {
+        check_double_end(r, tok, i);
     }
     bool any = false;
     for (size_t t = 1; t < r->ids.n; t++) {

@@ -310,6 +310,9 @@ static void test_chat_warnings(void **unused)
                   "{% if add_generation_prompt %}assistant {% endif %}",
                   "[{\"role\": \"assistant\", \"content\": \"the\"}]",
                   "crosses the border");
+    check_warning(
+        NULL, "[{\"role\": \"assistant\", \"content\": \"Hello<|end|>\"}]",
+        "message 0 ends with \"<|end|>\", and the template writes it once more");
 }
 
 /* M-136: input without the last token, targets without the first, weights of the

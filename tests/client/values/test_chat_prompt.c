@@ -63,7 +63,7 @@ static size_t tokens_of(const kit *k, int32_t out[TOKENS_MAX])
 }
 
 /* As a model might: letter by letter, which is not how the tokenizer does it. */
-static size_t spell(const kit *k, const char *text, int32_t out[TOKENS_MAX])
+static size_t spell(const kit *k, const char *text, int32_t *out)
 {
     size_t n = 0;
     for (const char *c = text; *c != '\0'; c++) {
@@ -202,6 +202,191 @@ static void test_chat_prompt_cut_character(void **unused)
     check_text(&k);
     tinkc_text_free(&text);
     close_kit(&k);
+}
+
+/* The token of one byte. */
+static int32_t byte_token(const kit *k, unsigned char byte)
+{
+    for (int32_t id = 0; id < (int32_t)tinkc_tokenizer_size(k->tokenizer); id++) {
+        size_t n = 0;
+        const char *token = tinkc_tokenizer_token(&n, k->tokenizer, id);
+        /* the spelling of ByteLevel: these bytes are themselves, as code points */
+        bool is_two = token != NULL && n == 2 && byte >= 0xae;
+        if (is_two && (unsigned char)token[0] == (0xc0 | (byte >> 6)) &&
+            (unsigned char)token[1] == (0x80 | (byte & 0x3f))) {
+            return id;
+        }
+    }
+    fail_msg("no token for byte %02x", byte);
+    return -1;
+}
+
+/* Says "H", the bytes, and what follows; the next turn begins right after them. */
+static void continue_bytes(const char *bytes, size_t n, const char *after, bool is_ended)
+{
+    int32_t said[16], before[TOKENS_MAX], tokens[TOKENS_MAX];
+    kit k = open_kit(NULL);
+    char *text = NULL;
+    size_t said_n = spell(&k, "H", said);
+    for (size_t i = 0; i < n; i++) {
+        said[said_n++] = byte_token(&k, (unsigned char)bytes[i]);
+    }
+    said_n += spell(&k, after, said + said_n);
+    say(&k, "user", "Hi");
+    assert_int_equal(tinkc_chat_prompt(&k.prompt, k.tpl, k.chat, k.tokenizer, NULL, NULL),
+                     TINKC_OK);
+    assert_int_equal(tinkc_tokenizer_text(&text, k.tokenizer, said, said_n, false, NULL),
+                     TINKC_OK);
+    if (is_ended) {
+        said[said_n++] = tinkc_tokenizer_end(k.tokenizer);
+    }
+    for (int turn = 0; turn < 2; turn++) {
+        assert_int_equal(tinkc_model_input_add_tokens(k.prompt, said, said_n, NULL),
+                         TINKC_OK);
+        size_t before_n = tokens_of(&k, before);
+        say(&k, "assistant", text);
+        say(&k, "user", "And?");
+        assert_int_equal(next(&k, NULL), TINKC_OK);
+        assert_true(tokens_of(&k, tokens) > before_n);
+        assert_memory_equal(before, tokens, before_n * sizeof(*before));
+        assert_int_equal(
+            tokens[before_n],
+            tinkc_tokenizer_id(k.tokenizer, is_ended ? "<|user|>" : "<|end|>"));
+        check_text(&k);
+    }
+    tinkc_text_free(&text);
+    close_kit(&k);
+}
+
+/* The beginning of a character that was not finished, for each length that UTF-8 has; EF
+ * and EF BF also begin U+FFFD itself, which the message has in their place. */
+static void test_chat_prompt_unfinished_characters(void **unused)
+{
+    (void)unused;
+    static const char *const bytes[] = {"\xef",
+                                        "\xef\xbf",
+                                        "\xef\xef",
+                                        "\xef\xbf\xef\xbf",
+                                        "\xef\xbf\xbd",
+                                        "\xef\xbf\xbd\xef",
+                                        "\xef\xbf\xbd\xbd",
+                                        "\xbd",
+                                        "\xbf\xbd",
+                                        "\xef\xbb",
+                                        "\xc3",
+                                        "\xe2",
+                                        "\xe2\xb2",
+                                        "\xf0",
+                                        "\xf0\xbf",
+                                        "\xf0\xbf\xb6",
+                                        "\xff",
+                                        "\xc0",
+                                        "\xf4\xbf"};
+    static const char *const after[] = {"", "H", "\n"};
+    for (size_t i = 0; i < TK_ARRAY_LEN(bytes); i++) {
+        for (size_t a = 0; a < TK_ARRAY_LEN(after); a++) {
+            continue_bytes(bytes[i], strlen(bytes[i]), after[a], true);
+            continue_bytes(bytes[i], strlen(bytes[i]), after[a], false);
+        }
+    }
+}
+
+/* A message that has the finished character where the tokens have its beginning is not
+ * what was sampled. */
+static void test_chat_prompt_other_character(void **unused)
+{
+    (void)unused;
+    kit k = open_kit(NULL);
+    tinkc_error *error = NULL;
+    int32_t tokens[TOKENS_MAX], first = byte_token(&k, 0xf0);
+    say(&k, "user", "Hi");
+    assert_int_equal(tinkc_chat_prompt(&k.prompt, k.tpl, k.chat, k.tokenizer, NULL, NULL),
+                     TINKC_OK);
+    assert_int_equal(tinkc_model_input_add_tokens(k.prompt, &first, 1, NULL), TINKC_OK);
+    size_t n = tokens_of(&k, tokens);
+    say(&k, "assistant", "\xf0\x9f\xa6\x84");
+    assert_int_equal(next(&k, &error), TINKC_E_UNSUPPORTED);
+    assert_int_equal(tokens_of(&k, tokens), n);
+    tinkc_error_free(&error);
+    close_kit(&k);
+}
+
+/* A tokenizer with tokens for single bytes reads a run of them as a whole: with one byte
+ * too few, each is a U+FFFD. */
+static void test_chat_prompt_byte_runs(void **unused)
+{
+    (void)unused;
+    static const char json[] =
+        "{\"version\":\"1.0\",\"added_tokens\":[],\"normalizer\":null,"
+        "\"pre_tokenizer\":null,\"post_processor\":null,\"decoder\":{\"type\":"
+        "\"Sequence\",\"decoders\":[{\"type\":\"ByteFallback\"},{\"type\":\"Fuse\"}]},"
+        "\"model\":{\"type\":\"BPE\",\"unk_token\":null,\"byte_fallback\":true,"
+        "\"vocab\":{\"<0xEF>\":0,\"<0xBF>\":1,\"<0xBD>\":2,\"a\":3},\"merges\":[]}}";
+    static const int32_t said[][8] = {
+        {0}, {0, 1}, {0, 1, 2}, {0, 1, 2, 0}, {0, 1, 2, 0, 1}};
+    for (size_t i = 0; i < TK_ARRAY_LEN(said); i++) {
+        kit k = {NULL, NULL, NULL, NULL};
+        char *text = NULL;
+        int32_t tokens[TOKENS_MAX];
+        assert_int_equal(tinkc_tokenizer_from_json(&k.tokenizer, json, NULL, NULL),
+                         TINKC_OK);
+        assert_int_equal(
+            tinkc_chat_template_new(
+                &k.tpl, "{% for m in messages %}{{ m.content }}{% endfor %}", NULL),
+            TINKC_OK);
+        assert_int_equal(tinkc_chat_new(&k.chat, NULL), TINKC_OK);
+        assert_int_equal(tinkc_model_input_from_tokens(&k.prompt, said[i], i + 1, NULL),
+                         TINKC_OK);
+        assert_int_equal(
+            tinkc_tokenizer_text(&text, k.tokenizer, said[i], i + 1, false, NULL),
+            TINKC_OK);
+        say(&k, "assistant", text);
+        say(&k, "user", "a");
+        assert_int_equal(next(&k, NULL), TINKC_OK);
+        assert_int_equal(tokens_of(&k, tokens), i + 2);
+        assert_memory_equal(tokens, said[i], (i + 1) * sizeof(*tokens));
+        assert_int_equal(tokens[i + 1], 3);
+        tinkc_text_free(&text);
+        close_kit(&k);
+    }
+}
+
+/* A message with the token that the template writes after it would end its turn twice. */
+static void test_chat_prompt_double_end(void **unused)
+{
+    (void)unused;
+    static const char *const messages[] = {
+        "{\"role\":\"assistant\",\"content\":\"7<|end|>\"}",
+        "{\"role\":\"assistant\",\"content\":\"7\"}"};
+    for (int wrong = 1; wrong >= 0; wrong--) {
+        for (int is_ended = 0; is_ended < 2; is_ended++) {
+            kit k = open_kit(NULL);
+            tinkc_error *error = NULL;
+            int32_t said[TOKENS_MAX];
+            say(&k, "user", "Hi");
+            assert_int_equal(
+                tinkc_chat_prompt(&k.prompt, k.tpl, k.chat, k.tokenizer, NULL, NULL),
+                TINKC_OK);
+            size_t n = spell(&k, "7", said);
+            said[n] = tinkc_tokenizer_end(k.tokenizer);
+            assert_int_equal(
+                tinkc_model_input_add_tokens(k.prompt, said, n + (size_t)is_ended, NULL),
+                TINKC_OK);
+            n = tokens_of(&k, said);
+            const char *json = messages[1 - wrong];
+            assert_int_equal(tinkc_chat_add_json(k.chat, json, strlen(json), NULL),
+                             TINKC_OK);
+            say(&k, "user", "And?");
+            assert_int_equal(next(&k, &error), wrong ? TINKC_E_INVALID : TINKC_OK);
+            if (wrong) {
+                assert_non_null(strstr(tinkc_error_message(error),
+                                       "message 1 ends with \"<|end|>\""));
+                assert_int_equal(tokens_of(&k, said), n);
+            }
+            tinkc_error_free(&error);
+            close_kit(&k);
+        }
+    }
 }
 
 /* A message that is not what was sampled, and a template that leaves reasoning out: the
@@ -343,6 +528,10 @@ int main(void)
         cmocka_unit_test(test_chat_prompt_turns),
         cmocka_unit_test(test_chat_prompt_first),
         cmocka_unit_test(test_chat_prompt_cut_character),
+        cmocka_unit_test(test_chat_prompt_unfinished_characters),
+        cmocka_unit_test(test_chat_prompt_other_character),
+        cmocka_unit_test(test_chat_prompt_byte_runs),
+        cmocka_unit_test(test_chat_prompt_double_end),
         cmocka_unit_test(test_chat_prompt_refused),
         cmocka_unit_test(test_chat_prompt_options),
         cmocka_unit_test(test_chat_prompt_blank),
