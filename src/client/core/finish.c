@@ -113,9 +113,14 @@ void tk_finish_close(tk_finish *finish)
         return;
     }
     tk_mutex_lock(&finish->lock);
-    while (!finish->is_done && now_ns < deadline_ns) {
+    while (!finish->is_done) {
+        if (finish->is_hurried) { /* perhaps before this thread had the lock */
+            deadline_ns = TK_MIN(deadline_ns, hurried_ns);
+        }
+        if (now_ns >= deadline_ns) {
+            break;
+        }
         tk_core_wait(finish->core, &finish->changed, &finish->lock, deadline_ns);
-        deadline_ns = finish->is_hurried ? TK_MIN(deadline_ns, hurried_ns) : deadline_ns;
         now_ns = tk_clock_mono_ns(&tk_clock_real);
     }
     bool is_done = finish->is_done;
