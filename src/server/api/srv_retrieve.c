@@ -1,5 +1,5 @@
 /* Parks a poll that comes early. An id that was never given out is 404, one whose result
- * is lost 410. */
+ * is lost 410. Which ids a model skipped is not kept: those count as given out. */
 #include "server/api/srv_retrieve.h"
 
 #include "server/run/srv_engine.h"
@@ -33,32 +33,68 @@ static bool was_used(srv *server, tk_str owner, int64_t seq, bool *known)
     return used;
 }
 
+/* Reads a number as the server writes it: digits, without a sign or leading zeros. */
+static bool read_number(int64_t *out, tk_str text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        if (text.p[i] < '0' || text.p[i] > '9') {
+            return false;
+        }
+    }
+    return (text.n == 1 || (text.n > 1 && text.p[0] != '0')) && tk_str_to_i64(text, out);
+}
+
+/* Cuts what follows the last colon off; false when there is none. */
+static bool cut_last(tk_str *id, tk_str *last)
+{
+    size_t colon = id->n;
+    while (colon > 0 && id->p[colon - 1] != ':') {
+        colon--;
+    }
+    *last = (tk_str){id->p + colon, id->n - colon};
+    id->n = colon > 0 ? colon - 1 : 0;
+    return colon > 0;
+}
+
+/* Whether a name is "<first>:train:<n>" or "<first>:sample:<n>", of any session. */
+static bool is_owner(tk_str name, tk_str *first)
+{
+    int64_t number = 0;
+    *first = tk_str_cut(&name, ':');
+    tk_str kind = tk_str_cut(&name, ':');
+    return (tk_str_is(kind, "train") || tk_str_is(kind, "sample")) &&
+           read_number(&number, name);
+}
+
+/* Whether an id of a model or sampler that is not loaded is from before a restart, or of a
+ * session that has ended. One of this data directory names no sampler but a number. */
+static tinkc_code was_of_session(bool *out, srv *server, tk_str id, tk_str owner,
+                                 tk_err *err)
+{
+    tk_str first = {NULL, 0};
+    *out = is_owner(id, &first) && tk_str_is(first, srv_store_instance(server->store));
+    if (*out || !is_owner(owner, &first)) {
+        return TINKC_OK;
+    }
+    tinkc_code code = srv_store_find_session(server->store, first, err);
+    *out = code == TINKC_OK;
+    return code == TINKC_E_MISSING ? TINKC_OK : code;
+}
+
 /* Answers 410 for a request id that was given out and is forgotten, 404 for any other. */
 static hd_verdict answer_lost(srv *server, hd_request *request, tk_str id)
 {
-    size_t colon = id.n;
-    while (colon > 0 && id.p[colon - 1] != ':') {
-        colon--;
-    }
+    tk_str owner = id, last = {NULL, 0};
     int64_t seq = 0;
-    bool lost = false;
-    if (colon > 1 && tk_str_to_i64((tk_str){id.p + colon, id.n - colon}, &seq)) {
-        bool known = false;
-        tk_str rest = id;
-        lost = was_used(server, (tk_str){id.p, colon - 1}, seq, &known);
-        if (!known) { /* from before a restart, or of a session that has ended */
-            if (!request->may_wait) {
-                return hd_request_wait(request);
-            }
-            tk_str first = tk_str_cut(&rest, ':');
-            tk_err err = TK_ERR_INIT;
-            lost = tk_str_is(first, srv_store_instance(server->store));
-            tinkc_code code =
-                lost ? TINKC_OK : srv_store_find_session(server->store, first, &err);
-            if (code != TINKC_OK && code != TINKC_E_MISSING) {
-                return hd_reply_error(request, &err);
-            }
-            lost = code == TINKC_OK;
+    bool known = false, lost = false;
+    if (cut_last(&owner, &last) && read_number(&seq, last)) {
+        lost = was_used(server, owner, seq, &known);
+        if (!known && !request->may_wait) {
+            return hd_request_wait(request);
+        }
+        tk_err err = TK_ERR_INIT;
+        if (!known && was_of_session(&lost, server, id, owner, &err) != TINKC_OK) {
+            return hd_reply_error(request, &err);
         }
     }
     return lost ? hd_reply_fail(request, 410, "the result is not kept any more")

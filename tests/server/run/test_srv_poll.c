@@ -29,6 +29,31 @@ static void test_srv_results_stay(void **state)
     close_fix(&t);
 }
 
+/* S-011: what no id of a result looks like was never given out, loaded or not. */
+static void test_srv_other_ids_are_unknown(void **state)
+{
+    static const char *const ends[] = {"-1", "00", "01",  "+1",
+                                       "",   " 1", "0x1", "9223372036854775808"};
+    fix t;
+    open_fix(&t, (srv_options){0});
+    (void)result_of(&t, submit(&t, API "optim_step", step_body(&t, 1, "0.1")));
+    for (int restarts = 0; restarts < 2; restarts++) {
+        for (size_t i = 0; i < TK_ARRAY_LEN(ends); i++) {
+            (void)result_of(&t, format_body(&t, "%s:%s", t.model, ends[i]));
+            assert_int_equal(t.f.status, 404);
+        }
+        static const char *const owners[] = {
+            "",          ":train",    ":train:",  ":save:0",
+            ":train:00", ":train:-1", ":train:x", ":sample:0:0"};
+        for (size_t i = 0; i < TK_ARRAY_LEN(owners); i++) {
+            (void)result_of(&t, format_body(&t, "%s%s:1", t.session, owners[i]));
+            assert_int_equal(t.f.status, 404);
+        }
+        srvfix_restart(&t.f, (srv_options){0});
+    }
+    close_fix(&t);
+}
+
 /* S-005, S-006: a request is accepted before it runs; a poll that comes early is held,
  * then answered "not yet", with the reason. */
 static void test_srv_polls_are_held(void **state)
@@ -81,6 +106,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_srv_results_stay),
+        cmocka_unit_test(test_srv_other_ids_are_unknown),
         cmocka_unit_test(test_srv_polls_are_held),
         cmocka_unit_test(test_srv_parked_polls_are_released),
     };
