@@ -82,7 +82,6 @@ static const struct {
     {"checkpoints/search", "cursor", CURSOR},
     {"create_custom_loss", "", NOT_HERE},
     {"auth/token", "", NOT_HERE},
-    {"/project", "", NOT_HERE},
     {"uploads/x/x", "", NOT_HERE}, /* a file, and its link is not signed */
 };
 
@@ -285,9 +284,12 @@ static void test_srv_recorded_requests_are_known(void **state)
 
 /* Routes that take any: they describe, or refuse whatever is asked. */
 static const char *const any_query[] = {
-    "client/config", "client/dynamic_config", "healthz", "telemetry", "/project",
-    "/trace_export", "create_custom_loss",    "/audit",  "/",         "/metrics",
-    "/apikey/me",    "uploads/*/*", /* the link is looked at first */
+    "client/config", "client/dynamic_config",
+    "healthz",       "telemetry",
+    "/trace_export", "create_custom_loss",
+    "/audit",        "/",
+    "/metrics",      "/apikey/me",
+    "uploads/*/*", /* the link is looked at first */
 };
 
 static bool takes_any(const hd_route *route)

@@ -101,7 +101,7 @@ static const hd_route rows[] = {
     {"GET", API "sessions", srv_rest_list_sessions, 0, 0, PAGE " " SCOPE},
     {"POST", API "sessions/search", srv_search_sessions, HD_ROUTE_SLOW, 0, NULL},
     {"GET", API "sessions/*", srv_rest_get_session, 0, 0, SCOPE},
-    {"PUT", API "sessions/*/project", srv_rest_no_projects, 0, 0, HD_ROUTE_ANY},
+    {"PUT", API "sessions/*/project", srv_rest_set_project, HD_ROUTE_SLOW, 0, NULL},
     {"GET", API "sessions/*/trace_export", srv_rest_no_traces, 0, 0, HD_ROUTE_ANY},
     {"GET", API "billing/usage/events", srv_billing_events, HD_ROUTE_SLOW, 0,
      "starting_on ending_before"},

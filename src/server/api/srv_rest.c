@@ -1,6 +1,8 @@
 /* Runs and sessions out of the store, and what a local server does not have. */
 #include "server/api/srv_rest.h"
 
+#include <string.h>
+
 #include "server/api/srv_checkpoint.h"
 #include "server/run/srv_msg.h"
 #include "server/run/srv_state.h"
@@ -161,6 +163,29 @@ out:
                             : hd_reply_error(request, &err);
 }
 
+/* Projects are names here: there is one as soon as it is used. */
+hd_verdict srv_rest_set_project(hd_request *request)
+{
+    srv *server = request->app;
+    tk_project_request msg;
+    tk_err err = TK_ERR_INIT;
+    if (!srv_msg_decode(request, &tk_msg_project_request, &msg)) {
+        return HD_ANSWERED;
+    }
+    tk_str project = msg.project_id.v;
+    if (project.n == 0 || project.n > TK_SRV_ID_BYTES) {
+        return hd_reply_field(request, "project_id",
+                               project.n == 0 ? "is empty" : "is too long");
+    }
+    if (memchr(project.p, '\0', project.n) != NULL) {
+        return hd_reply_field(request, "project_id", "is not a name of a project");
+    }
+    tinkc_code code =
+        srv_store_set_project(server->store, request->params[0], project, &err);
+    return code == TINKC_OK ? hd_reply_fixed(request, 200, HD_TYPE_JSON, TK_STR("{}"))
+                            : hd_reply_error(request, &err);
+}
+
 /* ---- what a local server does not have ---- */
 
 /* The official client retries every status of 500 and above for five minutes. */
@@ -183,11 +208,6 @@ hd_verdict srv_rest_no_keys(hd_request *request)
 hd_verdict srv_rest_no_traces(hd_request *request)
 {
     return reply_not_here(request, "a local server exports no traces");
-}
-
-hd_verdict srv_rest_no_projects(hd_request *request)
-{
-    return reply_not_here(request, "a local server has no projects");
 }
 
 hd_verdict srv_rest_no_custom_losses(hd_request *request)

@@ -14,12 +14,12 @@ void srv_rest_fill_metadata(tk_f_str_map *out, tk_arena *arena, tk_str text);
 
 hd_verdict srv_rest_list_sessions(hd_request *request);
 hd_verdict srv_rest_get_session(hd_request *request);
+hd_verdict srv_rest_set_project(hd_request *request);
 
 /* Answer 404; each says what is missing. */
 hd_verdict srv_rest_no_audit(hd_request *request);
 hd_verdict srv_rest_no_keys(hd_request *request);
 hd_verdict srv_rest_no_traces(hd_request *request);
-hd_verdict srv_rest_no_projects(hd_request *request);
 hd_verdict srv_rest_no_custom_losses(hd_request *request);
 
 #endif

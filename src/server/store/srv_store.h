@@ -44,6 +44,12 @@ TK_NODISCARD tinkc_code srv_store_finish_session(srv_store *store, tk_str id,
                                                  tk_str reason, tk_str detail,
                                                  tk_err *err);
 
+/* Gives a session, its runs and their checkpoints a project. TINKC_E_MISSING "Session not
+ * found". After TINKC_E_IO the labels of some checkpoints may have the project before:
+ * calling it again writes them. */
+TK_NODISCARD tinkc_code srv_store_set_project(srv_store *store, tk_str id,
+                                              tk_str project_id, tk_err *err);
+
 /* ---- sessions of long ago ---- */
 
 typedef struct srv_store_stale {

@@ -1,4 +1,4 @@
-/* Projects of copies and uploads, and tokens of other accounts. What a copy is made of and
+/* Projects of sessions, copies and uploads, and tokens of other accounts. What a copy is made of and
  * how often is in test_srv_newer.c. */
 #include "server/restfix.h"
 
@@ -100,6 +100,54 @@ static void test_srv_copies_have_a_project(void **state)
     srvfix_close(&t.srv);
 }
 
+/* A session is given another project with its runs and checkpoints, also those that come
+ * later, and also when the database was lost. */
+static void test_srv_sessions_change_their_project(void **state)
+{
+    restfix t;
+    char path[128];
+    open_home(&t);
+    restfix_save(&t, 2, "save_weights_for_sampler", "\"path\":\"two\"");
+    (void)snprintf(path, sizeof(path), API "sessions/%s/project", t.session);
+    (void)srvfix_ask(&t.srv, "PUT", path, "{\"project_id\":\"away\"}");
+    assert_int_equal(t.srv.status, 200);
+    expect(&t, "home", (census){0});
+    expect(&t, "away", (census){1, 2, 2, 1});
+    restfix_run(&t, 1);
+    restfix_save(&t, 1, "save_weights", "\"path\":\"three\"");
+    expect(&t, "away", (census){2, 3, 3, 1});
+    lose_database(&t);
+    expect(&t, "home", (census){0});
+    expect(&t, "away", (census){2, 3, 3, 1});
+    srvfix_close(&t.srv);
+}
+
+static void test_srv_wrong_projects_are_refused(void **state)
+{
+    restfix t;
+    char path[128], long_id[400];
+    open_home(&t);
+    (void)snprintf(long_id, sizeof(long_id), "{\"project_id\":\"%0300d\"}", 0);
+    const char *const bodies[] = {"{}",
+                                  "{\"project_id\":null}",
+                                  "{\"project_id\":7}",
+                                  "{\"project_id\":\"\"}",
+                                  long_id,
+                                  "{\"project_id\":\"a\\u0000b\"}",
+                                  "{\"project_id\":\"p\",\"colour\":1}"};
+    (void)snprintf(path, sizeof(path), API "sessions/%s/project", t.session);
+    for (size_t i = 0; i < TK_ARRAY_LEN(bodies); i++) {
+        (void)srvfix_ask(&t.srv, "PUT", path, bodies[i]);
+        assert_int_equal(t.srv.status, 422);
+    }
+    expect(&t, "home", (census){1, 1, 1, 1});
+    const tk_json *json =
+        srvfix_ask(&t.srv, "PUT", API "sessions/none/project", "{\"project_id\":\"p\"}");
+    assert_int_equal(t.srv.status, 404);
+    assert_string_equal(srvfix_text(json, "detail"), "Session not found");
+    srvfix_close(&t.srv);
+}
+
 /* What copy_weights does not understand is refused by name. */
 static void test_srv_copies_of_wrong_fields(void **state)
 {
@@ -172,6 +220,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_srv_copies_have_a_project),
+        cmocka_unit_test(test_srv_sessions_change_their_project),
+        cmocka_unit_test(test_srv_wrong_projects_are_refused),
         cmocka_unit_test(test_srv_copies_of_wrong_fields),
         cmocka_unit_test(test_srv_tokens_of_others),
     };

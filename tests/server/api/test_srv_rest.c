@@ -338,7 +338,6 @@ static void test_srv_later_routes_say_so(void **state)
     static const char *const routes[][2] = {
         {"GET", "/api/v1/audit"},
         {"GET", "/api/v1/sessions/s/trace_export"},
-        {"PUT", "/api/v1/sessions/s/project"},
         {"GET", "/api/v1/auth/apikey/me"},
         {"DELETE", "/api/v1/auth/apikey/me"},
     };
