@@ -47,6 +47,14 @@ void tk_model_unref(tk_model **model_ref)
     }
 }
 
+/* Ids of steps that are refused are not used again: the steps that come now are others. */
+void tk_model_unused(tk_model *model, tk_ticket *ticket, int64_t used)
+{
+    if (ticket != NULL && ticket->first + used >= model->refuse_steps_below) {
+        tk_turn_unused(&model->turn, ticket, used);
+    }
+}
+
 void tk_model_spoil(tk_model *model)
 {
     if (tk_core_config(model->core)->fail_step_after_partial != 0) {

@@ -36,6 +36,10 @@ TK_NODISCARD tinkc_code tk_model_new(tk_model **out, tk_core *core, tk_str id,
 tk_model *tk_model_ref(tk_model *model);
 void tk_model_unref(tk_model **model); /* sets it to NULL; accepts a NULL inside */
 
+/* Loop thread: nothing was sent under the ids of a ticket after its first `used` ones; the
+ * next call gets them if it can (tk_turn_unused). Accepts NULL. */
+void tk_model_unused(tk_model *model, tk_ticket *ticket, int64_t used);
+
 /* Loop thread: a batch was applied in part; refuses the steps that were called so far. */
 void tk_model_spoil(tk_model *model);
 

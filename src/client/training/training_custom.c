@@ -54,9 +54,14 @@ static custom *of(tk_op *op)
 
 /* ---- the end ---- */
 
-/* Lets the next operation in, and frees the tokens of the half that was not sent. */
+/* Lets the next operation in, with the ids of the half that was not sent, and frees its
+ * tokens. */
 static void give_back(custom *self)
 {
+    if (!self->is_backward) {
+        tk_model_unused(self->model, self->ticket,
+                        self->is_inside ? (int64_t)self->batch.n : 0);
+    }
     tk_turn_leave(&self->model->turn, &self->ticket);
     tk_ledger_release_all(&self->batch.ledger);
 }

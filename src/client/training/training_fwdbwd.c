@@ -96,6 +96,7 @@ static void cancel(tk_op *op)
     tk_err err = TK_ERR_INIT;
     tk_err_set(&err, TINKC_E_CANCELLED, "cancelled");
     tk_training_step_break(self->step);
+    tk_model_unused(self->model, self->ticket, 0);
     tk_turn_leave(&self->model->turn, &self->ticket);
     tk_op_fail(op, &err);
 }

@@ -22,6 +22,13 @@ static void free_message(const tk_training_request_spec *spec, const void *messa
 
 /* ---- loop thread ---- */
 
+/* Ends a request that was not sent: its ids are free. */
+static void fail_unsent(tk_training_request *self, const tk_err *err)
+{
+    tk_model_unused(self->model, self->ticket, 0);
+    tk_training_request_fail(self, err);
+}
+
 /* Gives the turn back, then ends: the one way out. */
 void tk_training_request_fail(tk_training_request *self, const tk_err *err)
 {
@@ -78,14 +85,14 @@ static void submit_now(void *user)
     tk_err err = TK_ERR_INIT;
     if (self->body.n == 0 && !spec->draws_again) {
         tk_err_nomem(&err);
-        tk_training_request_fail(self, &err);
+        fail_unsent(self, &err);
         return;
     }
     if (spec->is_step && self->seq_id - 1 < self->model->refuse_steps_below) {
         tk_err_set(&err, TINKC_E_STATE,
                    "not sent: a batch before this step was applied only in part "
                    "(option fail_step_after_partial)");
-        tk_training_request_fail(self, &err);
+        fail_unsent(self, &err);
         return;
     }
     if (spec->before == NULL || !spec->before(self)) {
@@ -132,7 +139,7 @@ static void cancel(tk_op *op)
     }
     tk_err err = TK_ERR_INIT;
     tk_err_set(&err, TINKC_E_CANCELLED, "cancelled");
-    tk_training_request_fail(self, &err);
+    fail_unsent(self, &err);
 }
 
 static void destroy(tk_op *op)

@@ -95,6 +95,7 @@ static bool refuse_broken(tk_training_request *op)
     }
     tk_err err = TK_ERR_INIT;
     tk_err_set(&err, TINKC_E_STATE, "not sent: the batch of this step failed");
+    tk_model_unused(op->model, op->ticket, 0);
     tk_training_request_fail(op, &err);
     return true;
 }

@@ -6,7 +6,9 @@
 
 void tk_turn_init(tk_turn *turn, int64_t first_id)
 {
-    atomic_init(&turn->next_id, first_id);
+    turn->lock = (tk_mutex)TK_MUTEX_INIT;
+    turn->next_id = first_id;
+    turn->reservations = 0;
     turn->now = first_id;
     turn->inside = NULL;
     turn->moving = false;
@@ -19,6 +21,7 @@ void tk_turn_dispose(tk_turn *turn)
     while ((node = tk_list_pop_front(&turn->waiting)) != NULL) {
         tk_free(TK_CONTAINER_OF(node, tk_ticket, node));
     }
+    tk_mutex_dispose(&turn->lock);
 }
 
 tk_ticket *tk_turn_ticket(int64_t n, void (*go)(void *user), void *user)
@@ -35,13 +38,20 @@ tk_ticket *tk_turn_ticket(int64_t n, void (*go)(void *user), void *user)
 
 int64_t tk_turn_reserve(tk_turn *turn, tk_ticket *ticket)
 {
-    ticket->first = atomic_fetch_add(&turn->next_id, ticket->n);
+    tk_mutex_lock(&turn->lock);
+    ticket->first = turn->next_id;
+    turn->next_id += ticket->n;
+    ticket->number = ++turn->reservations;
+    tk_mutex_unlock(&turn->lock);
     return ticket->first;
 }
 
-int64_t tk_turn_next(const tk_turn *turn)
+int64_t tk_turn_next(tk_turn *turn)
 {
-    return atomic_load(&turn->next_id);
+    tk_mutex_lock(&turn->lock);
+    int64_t next = turn->next_id;
+    tk_mutex_unlock(&turn->lock);
+    return next;
 }
 
 void tk_turn_drop(tk_ticket **ticket)
@@ -96,6 +106,19 @@ void tk_turn_enter(tk_turn *turn, tk_ticket *ticket)
     }
     tk_list_insert_before(at, &ticket->node);
     move_on(turn);
+}
+
+void tk_turn_unused(tk_turn *turn, tk_ticket *ticket, int64_t used)
+{
+    if (ticket == NULL || used >= ticket->n) {
+        return;
+    }
+    tk_mutex_lock(&turn->lock);
+    if (ticket->number == turn->reservations) {
+        turn->next_id = ticket->first + used;
+        ticket->n = used;
+    }
+    tk_mutex_unlock(&turn->lock);
 }
 
 void tk_turn_leave(tk_turn *turn, tk_ticket **ticket_ref)

@@ -68,6 +68,19 @@ static void assert_weights(const tk_datum *datum, size_t n, float expected)
     }
 }
 
+/* The number of the nth request. */
+static int64_t seq_of(trainfix *f, size_t nth)
+{
+    const fakeapi_request *seen = fakeapi_nth(f->api, "POST", POST_FB, nth);
+    tk_arena arena;
+    tk_fwdbwd_request request;
+    tk_bytes body = {(const unsigned char *)seen->body, seen->body_n};
+    tk_arena_init(&arena, 0);
+    assert_int_equal(tk_pb_fwdbwd_decode(&request, &arena, body, NULL), TINKC_OK);
+    tk_arena_dispose(&arena);
+    return request.seq_id;
+}
+
 /* The nth request: forward or not, its number, the weights of its datum. */
 static void check_request(trainfix *f, size_t nth, bool forward_only, float weight)
 {
@@ -178,7 +191,8 @@ static int refuse(double *loss, tinkc_metrics *metrics, tinkc_custom_item *items
 }
 
 /* A-148: a callback that fails, gradients that are not numbers, a forward that fails:
- * no second half, and the turn is given back. */
+ * no second half, the turn is given back, and the next request has the next number: a
+ * server would wait for the ones between. */
 static void test_custom_loss_fails(void **unused)
 {
     trainfix f = open_with(NULL);
@@ -198,8 +212,13 @@ static void test_custom_loss_fails(void **unused)
                                                                  1, mean, NULL, NULL),
                      TINKC_E_REQUEST);
     assert_int_equal(fakeapi_count(f.api, "POST", POST_FB), 3);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(seq_of(&f, i), i + 1);
+    }
     assert_int_equal(tinkc_training_optim_step_wait(NULL, f.training, NULL, NULL),
                      TINKC_OK);
+    assert_non_null(
+        strstr(fakeapi_nth(f.api, "POST", POST_STEP, 0)->body, "\"seq_id\":4"));
     tinkc_datum_free(&datum);
     trainfix_close(&f);
 }

@@ -76,6 +76,10 @@ static void test_step_batch_fails(void **unused)
                                                   "cross_entropy", NULL, NULL),
                          TINKC_OK);
         assert_int_equal(fakeapi_count(f.api, "POST", POST_STEP), 1);
+        /* The number of the step that was not sent is used again, unless steps below it
+         * are refused: then the server waits for it. */
+        assert_non_null(strstr(fakeapi_nth(f.api, "POST", POST_STEP, 0)->body,
+                               i == 0 ? "\"seq_id\":3" : "\"seq_id\":8"));
         batchfix_close(&f);
     }
 }

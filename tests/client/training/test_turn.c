@@ -257,6 +257,60 @@ static void test_turn_blocks_of_threads(void **unused)
     tk_turn_dispose(&turn);
 }
 
+/* Ids under which nothing was sent: the next call has them, and no later one waits. */
+static void test_turn_unused_ids(void **unused)
+{
+    tk_turn turn;
+    call calls[4];
+    order_n = 0;
+    tk_turn_init(&turn, 0);
+    reserve(&turn, &calls[0], 6);
+    tk_turn_enter(&turn, calls[0].ticket);
+    tk_turn_unused(&turn, calls[0].ticket, 6); /* all were used */
+    assert_int_equal(tk_turn_next(&turn), 6);
+    tk_turn_unused(&turn, calls[0].ticket, 4);
+    assert_int_equal(tk_turn_next(&turn), 4);
+    reserve(&turn, &calls[1], 3);
+    assert_int_equal(calls[1].first, 4);
+    tk_turn_enter(&turn, calls[1].ticket);
+    assert_false(calls[1].is_inside);
+    tk_turn_unused(&turn, calls[1].ticket, 0); /* while it waits */
+    tk_turn_leave(&turn, &calls[1].ticket);
+    reserve(&turn, &calls[2], 1);
+    assert_int_equal(calls[2].first, 4);
+    tk_turn_enter(&turn, calls[2].ticket);
+    tk_turn_leave(&turn, &calls[0].ticket);
+    assert_true(calls[2].is_inside);
+    tk_turn_leave(&turn, &calls[2].ticket);
+    tk_turn_unused(&turn, NULL, 0);
+    tk_turn_dispose(&turn);
+}
+
+/* A call that came meanwhile keeps its place, also one without ids. */
+static void test_turn_unused_ids_too_late(void **unused)
+{
+    for (int64_t n = 0; n < 2; n++) {
+        tk_turn turn;
+        call calls[3];
+        order_n = 0;
+        tk_turn_init(&turn, 0);
+        reserve(&turn, &calls[0], 2);
+        reserve(&turn, &calls[1], n);
+        tk_turn_enter(&turn, calls[0].ticket);
+        tk_turn_unused(&turn, calls[0].ticket, 1);
+        reserve(&turn, &calls[2], 1);
+        assert_int_equal(calls[2].first, 2 + n);
+        tk_turn_enter(&turn, calls[1].ticket);
+        tk_turn_enter(&turn, calls[2].ticket);
+        tk_turn_leave(&turn, &calls[0].ticket);
+        assert_true(calls[1].is_inside && !calls[2].is_inside);
+        tk_turn_leave(&turn, &calls[1].ticket);
+        assert_true(calls[2].is_inside);
+        tk_turn_leave(&turn, &calls[2].ticket);
+        tk_turn_dispose(&turn);
+    }
+}
+
 /* No memory for a ticket: nothing was reserved, so nothing is missing. */
 static void test_turn_no_memory(void **unused)
 {
@@ -276,6 +330,8 @@ int main(void)
         cmocka_unit_test(test_turn_without_id_late),
         cmocka_unit_test(test_turn_random_schedules),
         cmocka_unit_test(test_turn_blocks_of_threads),
+        cmocka_unit_test(test_turn_unused_ids),
+        cmocka_unit_test(test_turn_unused_ids_too_late),
         cmocka_unit_test(test_turn_no_memory),
     };
     return cmocka_run_group_tests_name("turn", tests, NULL, NULL);
