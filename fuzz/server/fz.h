@@ -147,6 +147,9 @@ void fz_log(fz_client *client, const char *format, ...) TK_PRINTF(2, 3);
 
 /* ---- bodies from the tables ---- */
 
+/* Kinds of signed links. */
+typedef enum fz_link { FZ_LINK_ARCHIVE, FZ_LINK_FILE, FZ_LINK_UPLOAD, FZ_LINKS } fz_link;
+
 /* What generated bodies refer to. */
 typedef struct fz_ids {
     char session[FZ_ID_BYTES];
@@ -156,6 +159,7 @@ typedef struct fz_ids {
     char path[FZ_ID_BYTES]; /* of a checkpoint */
     int64_t seq;            /* the next one */
     int64_t model_seq, sampler_seq;
+    char links[FZ_LINKS][512]; /* signed paths that the server gave out; "" = none */
 } fz_ids;
 
 /* The table of the request or the 200 answer of a row of the route table, or NULL. */
@@ -167,8 +171,33 @@ const tk_schema *fz_body_schema(tk_direction direction, const char *method,
 void fz_body_write(tk_buf *out, fz_client *client, fz_ids *ids, const char *method,
                    const char *pattern);
 
+/* Whether there is more than some object for a row of the route table. */
+bool fz_body_knows(const char *method, const char *pattern);
+
+/* The row of the route table ("POST /api/v1/x") that the ith fixed body is for, or NULL. */
+const char *fz_body_row(size_t i);
+
 /* Replaces a body by one that is wrong in one place. */
 void fz_body_spoil(tk_buf *body, fz_client *client);
+
+/* ---- routes ---- */
+
+struct hd_route;
+
+/* Counts an answer. Thread: any. */
+void fz_routes_count(const struct hd_route *route, int status);
+
+/* Prints how many routes were answered with success, and which were not. */
+void fz_routes_report(void);
+
+/* Prints the rows of the route table that clients have no body or ids for, and bodies
+ * without a row; returns how many. */
+size_t fz_routes_check(void);
+
+/* ---- directories of models ---- */
+
+void fz_models_make(const fz_world *world);         /* in the round's directory */
+void fz_models_put(tk_buf *out, fz_client *client); /* appends the path of one */
 
 /* ---- what is true ---- */
 
@@ -194,5 +223,8 @@ bool fz_truth_agrees(fz_truth *truth, fz_fact fact, int rank, int steps, tk_str 
 /* ---- clients; see also fz_honest.h ---- */
 
 void fz_hostile_run(void *client); /* a fz_client */
+
+/* What stands for the star at `at` of a pattern, by what comes before it; NULL: unknown. */
+const char *fz_hostile_id(const fz_ids *ids, const char *pattern, const char *at);
 
 #endif

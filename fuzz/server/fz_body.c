@@ -333,41 +333,80 @@ static void put_schema(maker *m, const tk_schema *schema)
     m->depth--;
 }
 
-/* Messages of routes that have no table. $S, $M and $P are ids. */
+/* Bodies of routes whose message has no table of src/wire, or that take anything. $S, $M
+ * and $P are ids, $D is a directory of a model, $N a digit. */
 static const struct {
-    const char *route, *body;
+    const char *row, *body;
 } others[] = {
-    {"client/dynamic_config", "{\"sdk_version\":\"0.25.0\"}"},
-    {"finish", "{}"},
-    {"stream_sample",
+    {"POST " FZ_API "client/dynamic_config", "{\"sdk_version\":\"0.25.0\"}"},
+    {"POST " FZ_API "sessions/*/finish",
+     "{\"reason\":{\"type\":\"success\"},\"detail\":\"d\"}"},
+    {"POST " FZ_API "stream_sample",
      "{\"num_samples\":1,\"prompt\":{\"chunks\":[{\"type\":\"encoded_text\",\"tokens\":"
      "[5,7]}]},\"sampling_params\":{\"max_tokens\":3,\"stop\":[\"x\"],\"seed\":1},"
      "\"base_model\":\"" FZ_MODEL "\"}"},
-    {"copy_weights", "{\"source_path\":\"$P\",\"ttl_seconds\":3600,\"session_id\":\"$S\","
-                     "\"model_seq_id\":77}"},
-    {"sessions/search",
+    {"POST " FZ_API "copy_weights",
+     "{\"source_path\":\"$P\",\"ttl_seconds\":3600,\"session_id\":\"$S\","
+     "\"model_seq_id\":77}"},
+    {"POST " FZ_API "sessions/search",
      "{\"session_id\":\"$S\",\"user_metadata\":{\"a\":\"b\"},\"project_ids\":[\"p\"],"
      "\"display_name\":\"d\",\"owner\":{\"type\":\"own\"},\"statuses\":[{\"type\":"
      "\"active\"}],\"limit\":3,\"cursor\":{\"last_created_at\":"
      "\"2026-01-01T00:00:00Z\",\"last_session_id\":\"$S\"}}"},
-    {"", "{\"model_id\":\"$M\",\"session_id\":\"$S\",\"request_id\":\"$M:0\"}"},
+    {"POST " FZ_API "training_runs/*/checkpoints/**/publish", ""},
+    {"PUT /tinkc/v1/uploads/*/*", "{\"r\":2,\"lora_alpha\":4}"},
+    {"POST /tinkc/v1/models", "{\"directory\":\"$D\",\"name\":\"m-$N\"}"},
 };
 
-static void write_other(tk_buf *out, const fz_ids *ids, const char *pattern)
+static bool is_row(const char *row, const char *method, const char *pattern)
 {
-    size_t i = 0;
-    size_t n = strlen(pattern);
-    while (strcmp(pattern + n - TK_MIN(n, strlen(others[i].route)), others[i].route) !=
-           0) {
-        i++;
+    size_t n = strlen(method);
+    return strncmp(row, method, n) == 0 && row[n] == ' ' &&
+           strcmp(row + n + 1, pattern) == 0;
+}
+
+const char *fz_body_row(size_t i)
+{
+    return i < TK_ARRAY_LEN(others) ? others[i].row : NULL;
+}
+
+static const char *find_other(const char *method, const char *pattern)
+{
+    for (size_t i = 0; i < TK_ARRAY_LEN(others); i++) {
+        if (is_row(others[i].row, method, pattern)) {
+            return others[i].body;
+        }
     }
-    for (const char *p = others[i].body; *p != '\0'; p++) {
+    return NULL;
+}
+
+bool fz_body_knows(const char *method, const char *pattern)
+{
+    return fz_body_schema(TK_DIR_REQUEST, method, pattern) != NULL ||
+           find_other(method, pattern) != NULL;
+}
+
+/* A method that the route does not have gets some object. */
+static void write_other(tk_buf *out, fz_client *client, const fz_ids *ids,
+                        const char *body)
+{
+    static const char some[] =
+        "{\"model_id\":\"$M\",\"session_id\":\"$S\",\"request_id\":\"$M:0\"}";
+    for (const char *p = body != NULL ? body : some; *p != '\0'; p++) {
         if (*p != '$') {
             tk_buf_putc(out, *p);
             continue;
         }
         p++;
-        tk_buf_puts(out, *p == 'S' ? ids->session : *p == 'M' ? ids->model : ids->path);
+        if (*p == 'D') {
+            fz_models_put(out, client);
+        } else if (*p == 'N') {
+            tk_buf_putc(out, (char)('0' + fz_below(client, 8)));
+        } else {
+            tk_buf_puts(out, *p == 'S'   ? ids->session
+                             : *p == 'M' ? ids->model
+                                         : ids->path);
+        }
     }
 }
 
@@ -409,7 +448,7 @@ void fz_body_write(tk_buf *out, fz_client *client, fz_ids *ids, const char *meth
     maker m = {.client = client, .ids = ids};
     m.message = fz_body_schema(TK_DIR_REQUEST, method, pattern);
     if (m.message == NULL) {
-        write_other(out, ids, pattern);
+        write_other(out, client, ids, find_other(method, pattern));
         return;
     }
     tk_json_writer_init(&m.w, out);

@@ -64,7 +64,7 @@ static bool begin(fz_client *c, fz_ids *ids)
 {
     char body[512];
     fz_answer answer;
-    *ids = (fz_ids){.seq = 2, .model_seq = 1, .sampler_seq = 1};
+    *ids = (fz_ids){.seq = 3, .model_seq = 1, .sampler_seq = 1};
     if (!post(c, "create_session", "{\"tags\":[\"x\"],\"sdk_version\":\"1\"}", &answer)) {
         return false;
     }
@@ -84,6 +84,11 @@ static bool begin(fz_client *c, fz_ids *ids)
     (void)snprintf(body, sizeof(body),
                    "{\"model_id\":\"%s\",\"path\":\"w\",\"seq_id\":1}", ids->model);
     if (!post(c, "save_weights", body, &answer)) {
+        return false;
+    }
+    (void)snprintf(body, sizeof(body),
+                   "{\"model_id\":\"%s\",\"path\":\"e\",\"seq_id\":2}", ids->model);
+    if (!post(c, "save_weights_external", body, &answer)) {
         return false;
     }
     (void)snprintf(body, sizeof(body),
@@ -109,46 +114,96 @@ static const char *const queries[] = {
     "?limit=-5&offset=x&access_scope=%00&project_id=..",
     "?starting_on=&ending_before=9999-99-99T99:99:99Z",
     "?starting_on=2026-01-01T00:00:00Z&ending_before=2027-01-01T00:00:00Z",
+    "?starting_on=2026-01-01T00:00:00Z&ending_before=2026-01-02T00:00:00Z",
     "?a&b&c&d&e&f&g&h&i&j&k&l&m&n&o&p&q&r&s&t",
     "?expires=1&signature=0",
     "?limit",
     "?=",
 };
 
-/* What a star of a pattern is, by what comes before it. */
-static const char *id_for(const fz_ids *ids, const char *pattern, const char *at)
+const char *fz_hostile_id(const fz_ids *ids, const char *pattern, const char *at)
 {
-    bool two = at[1] == '*';
-    if (two) {
-        return "weights/w";
-    }
+    const struct {
+        const char *before, *id;
+    } rows[] = {
+        {"/sessions/", ids->session},
+        {"/samplers/", ids->sampler},
+        {"/training_runs/", ids->model},
+        {"/checkpoints/", "weights/w"},
+        {"/v1/models/", "tinkc"},
+        {"/v1/models/*/", "pebble-llama-2m"},
+        {"/v1/models/*/*/", "tokenizer.json"},
+        {"/v1/archives/", "1"},
+        {"/v1/archives/*/", "weights/w"},
+        {"/v1/files/", "1"},
+        {"/v1/files/*/", "external_weights/e"},
+        {"/v1/files/*/**/", "config.json"},
+        {"/v1/uploads/", ids->session},
+        {"/v1/uploads/*/", "adapter_config.json"},
+    };
     size_t n = (size_t)(at - pattern);
-    if (n >= 9 && strncmp(at - 9, "sessions/", 9) == 0) {
-        return ids->session;
+    if (strcmp(pattern, "/tinkc/v1/models/*/*") == 0) { /* a name without a slash */
+        return at[1] == '\0' ? "tokenizer.json" : "m-1";
     }
-    if (n >= 9 && strncmp(at - 9, "samplers/", 9) == 0) {
-        return ids->sampler;
+    for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
+        size_t k = strlen(rows[i].before);
+        if (n >= k && strncmp(at - k, rows[i].before, k) == 0) {
+            return rows[i].id;
+        }
     }
-    if (strstr(pattern, "/models/") != NULL) {
-        return at[1] == '\0' ? "tokenizer.json" : "tinkc";
+    return NULL;
+}
+
+/* The checkpoint of its session: one of three kinds. */
+static const char *id_for(fz_client *c, const fz_ids *ids, const char *pattern,
+                          const char *at)
+{
+    const char *id = fz_hostile_id(ids, pattern, at);
+    bool is_external = strstr(pattern, "/external_weights") != NULL;
+    if (strcmp(id, "weights/w") == 0 && fz_chance(c, is_external ? 800 : 200)) {
+        return is_external || fz_chance(c, 500) ? "external_weights/e"
+                                                : "sampler_weights/w";
     }
-    return ids->model;
+    return id;
+}
+
+/* Appends a signed link that the server gave out, in one of two cases wrong in one place;
+ * false when there is none of its kind. */
+static bool write_link(tk_buf *out, fz_client *c, const fz_ids *ids, const char *pattern)
+{
+    static const char *const starts[FZ_LINKS] = {
+        "/tinkc/v1/archives/", "/tinkc/v1/files/", "/tinkc/v1/uploads/"};
+    for (size_t i = 0; i < FZ_LINKS; i++) {
+        if (strncmp(pattern, starts[i], strlen(starts[i])) == 0 &&
+            ids->links[i][0] != '\0') {
+            size_t n = strlen(ids->links[i]);
+            size_t at = out->n + strlen(starts[i]);
+            tk_buf_puts(out, ids->links[i]);
+            if (fz_chance(c, 500) && out->p != NULL && n > strlen(starts[i])) {
+                at += (size_t)fz_below(c, n - strlen(starts[i]));
+                out->p[at] = out->p[at] == '0' ? '1' : '0';
+            }
+            return true;
+        }
+    }
+    return false;
 }
 
 static void write_target(tk_buf *out, fz_client *c, const fz_ids *ids,
                          const char *pattern)
 {
-    for (const char *p = pattern; *p != '\0'; p++) {
+    bool is_link = fz_chance(c, 700) && write_link(out, c, ids, pattern);
+    for (const char *p = is_link ? "" : pattern; *p != '\0'; p++) {
         if (*p != '*') {
             tk_buf_putc(out, *p);
             continue;
         }
         bool odd = fz_chance(c, 300);
         tk_buf_puts(out, odd ? fillers[fz_below(c, TK_ARRAY_LEN(fillers))]
-                             : id_for(ids, pattern, p));
+                             : id_for(c, ids, pattern, p));
         p += p[1] == '*';
     }
-    if (fz_chance(c, 250)) {
+    if (!is_link && fz_chance(c, 250)) {
         tk_buf_puts(out, queries[fz_below(c, TK_ARRAY_LEN(queries))]);
     }
     tk_buf_putc(out, '\0');
@@ -217,8 +272,29 @@ static void pack(tk_buf *body, tk_buf *headers)
     tk_zstd_dispose(&zstd);
 }
 
+/* Keeps the first link of each kind that an answer has. */
+static void note_links(fz_ids *ids, const fz_answer *answer)
+{
+    static const char *const starts[FZ_LINKS] = {
+        "/tinkc/v1/archives/", "/tinkc/v1/files/", "/tinkc/v1/uploads/"};
+    for (size_t i = 0; i < FZ_LINKS; i++) {
+        const char *at = strstr(answer->location, starts[i]);
+        if (at == NULL && answer->is_json && answer->body.p != NULL) {
+            at = strstr(answer->body.p, starts[i]);
+        }
+        size_t n = at != NULL ? strcspn(at, "\"") : 0;
+        if (n > 0 && n < sizeof(ids->links[i])) {
+            memcpy(ids->links[i], at, n);
+            ids->links[i][n] = '\0';
+        }
+    }
+}
+
 static void note(fz_ids *ids, const fz_answer *answer)
 {
+    if (answer->status < 400) {
+        note_links(ids, answer);
+    }
     const char *future = fz_text(answer, "request_id");
     if (answer->status == 200 && future[0] != '\0' && strlen(future) < FZ_ID_BYTES) {
         (void)snprintf(ids->future, sizeof(ids->future), "%s", future);

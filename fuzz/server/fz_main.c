@@ -3,8 +3,10 @@
  *
  *     fuzz_server [--seconds N] [--seed N] [--rounds N] [--round-ms N] [--honest N]
  *                 [--hostile N] [--memory-mib N] [--rss-mib N] [--slow-ms N] [--keep]
+ *     fuzz_server --routes
  *
- * One line per round; exits with 1 when there was a finding. */
+ * One line per round; exits with 1 when there was a finding. With --routes only: exits with
+ * 1 when the server has a route that the clients do not know. */
 #include <errno.h>
 #include <ftw.h>
 #include <signal.h>
@@ -232,6 +234,7 @@ static void run_round(fz_world *w, uint64_t seed)
     w->seed = seed;
     tk_rand_init(&rand, seed);
     make_dir(w);
+    fz_models_make(w);
     w->truth = fz_truth_new();
     atomic_store(&w->port, 0);
     atomic_store(&w->life, 0);
@@ -275,7 +278,8 @@ static int usage(void)
 {
     fprintf(stderr, "usage: fuzz_server [--seconds N] [--seed N] [--rounds N] "
                     "[--round-ms N] [--honest N] [--hostile N] [--memory-mib N] "
-                    "[--rss-mib N] [--slow-ms N] [--keep]\n");
+                    "[--rss-mib N] [--slow-ms N] [--keep]\n"
+                    "       fuzz_server --routes\n");
     return 2;
 }
 
@@ -331,6 +335,9 @@ int main(int argc, char **argv)
         tk_str_to_i64(tk_str_of(argv[4]), &port)) {
         return fz_child_serve(argv[2], (size_t)memory, (int)port);
     }
+    if (argc == 2 && strcmp(argv[1], "--routes") == 0) {
+        return fz_routes_check() == 0 ? 0 : 1;
+    }
     if (!read_options(&n, &keep, argc, argv)) {
         return usage();
     }
@@ -353,6 +360,7 @@ int main(int argc, char **argv)
         run_round(&world, (uint64_t)(n.seed + rounds++));
         found += atomic_exchange(&world.findings, 0);
     }
+    fz_routes_report();
     printf("%lld rounds, %zu requests, %zu findings\n", (long long)rounds,
            atomic_load(&world.requests), found);
     return found == 0 ? 0 : 1;

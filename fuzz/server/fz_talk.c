@@ -344,6 +344,10 @@ static const char *blame(fz_client *client, const httpget_request *request,
 void fz_check(fz_client *client, const httpget_request *request, const fz_answer *answer)
 {
     tk_err err = TK_ERR_INIT;
+    const hd_route *route = route_of(request);
+    if (route != NULL) {
+        fz_routes_count(route, answer->status);
+    }
     const char *what = blame(client, request, answer, &err);
     if (what != NULL) {
         fz_find(client->world,
