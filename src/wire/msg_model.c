@@ -13,7 +13,7 @@ static const tk_field future_rows[] = {
 #define T tk_sample_future_response
 static const tk_field sample_future_rows[] = {
     {TK_ROW(T, request_id, STR, TK_REQUIRED)},
-    {TK_BARE_LIST(T, sample_sequence_ids, STRS, TK_OMIT_ZERO)},
+    {TK_BARE_LIST(T, sample_sequence_ids, STRS, TK_OMIT_ZERO | TK_IN_PLACE)},
 };
 #undef T
 

@@ -57,7 +57,8 @@ enum {
     TK_NAN_NULL = 1u << 4,  /* F32S: NaN travels as null */
     TK_OBJECT = 1u << 5,    /* RAW: must be an object */
     TK_MICROS = 1u << 7,    /* TIME: six digits of fraction, always */
-    TK_SIGNED = 1u << 6     /* U64: negative integers are taken too, their bits kept */
+    TK_SIGNED = 1u << 6,    /* U64: negative integers are taken too, their bits kept */
+    TK_IN_PLACE = 1u << 8   /* STRS: places count, so that no element can be left out */
 };
 
 /* Where the presence of a member is kept. */

@@ -248,6 +248,30 @@ static tinkc_code get_list(const tk_field *field, void *msg, const ctx *c,
     return TINKC_OK;
 }
 
+/* The texts of a list. As in a map, a newer server may put something else between them,
+ * and an answer is read without it. */
+static tinkc_code get_strs(const tk_field *field, tk_strs *out, const ctx *c,
+                           const tk_json *value)
+{
+    if ((c->flags & TK_DECODE_CLOSED) != 0 || (field->flags & TK_IN_PLACE) != 0 ||
+        !tk_json_is_array(value)) {
+        return tk_schema_read_strs(out, c->arena, value, c->err);
+    }
+    size_t n = tk_json_len(value), kept = 0;
+    tk_str *items = tk_arena_array(c->arena, n, sizeof(*items));
+    if (items == NULL) {
+        return tk_err_nomem(c->err);
+    }
+    for (size_t i = 0; i < n; i++) {
+        tk_json item = tk_json_at(value, i);
+        if (item.type == TK_JSON_STRING) {
+            items[kept++] = item.as.string;
+        }
+    }
+    *out = (tk_strs){items, kept};
+    return TINKC_OK;
+}
+
 static tinkc_code get_numbers(const tk_field *field, void *msg, const ctx *c,
                               const tk_json *value)
 {
@@ -260,7 +284,7 @@ static tinkc_code get_numbers(const tk_field *field, void *msg, const ctx *c,
     tinkc_code code;
     switch ((int)field->kind) {
     case TK_KIND_STRS:
-        code = tk_schema_read_strs(&list.strs, c->arena, value, c->err);
+        code = get_strs(field, &list.strs, c, value);
         break;
     case TK_KIND_I32S:
         code = tk_schema_read_i32s(&list.i32s, c->arena, value, c->err);

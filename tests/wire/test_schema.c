@@ -226,6 +226,27 @@ static void test_schema_newer_map(void **unused)
                  "logprobs.dtype", "missing");
 }
 
+/* M-115: the same of a list of texts: an answer is read without what is none; a request is
+ * refused. What is no list stays an error. */
+static void test_schema_newer_texts(void **unused)
+{
+    static const char mixed[] =
+        "{\"sessions\":[null,\"a\",1,{\"session_id\":\"b\"},[\"c\"],\"d\",true]}";
+    tk_sessions_response list;
+    decode_ok(&list, &tk_msg_sessions_response, mixed);
+    assert_int_equal(list.sessions.n, 2);
+    assert_true(tk_str_is(list.sessions.p[0], "a") && tk_str_is(list.sessions.p[1], "d"));
+    decode_ok(&list, &tk_msg_sessions_response, "{\"sessions\":[1,2.5]}");
+    assert_int_equal(list.sessions.n, 0);
+    decode_fails(&tk_msg_sessions_response, mixed, TK_DECODE_CLOSED, "sessions[0]",
+                 "expected string, found null");
+    decode_fails(&tk_msg_sessions_response, "{\"sessions\":\"a\"}", 0, "sessions",
+                 "expected array");
+    decode_fails(&tk_msg_sample_future_response,
+                 "{\"request_id\":\"r\",\"sample_sequence_ids\":[null,\"b\"]}", 0,
+                 "sample_sequence_ids[0]", "expected string");
+}
+
 /* M-115: a newer server: an unknown key is ignored, an unknown kind of a union is kept
  * as it came. A request with such a kind is refused. */
 static void test_schema_newer_union(void **unused)
@@ -485,6 +506,7 @@ int main(void)
         cmocka_unit_test_teardown(test_schema_type_rules, msgfix_teardown),
         cmocka_unit_test_teardown(test_schema_strict_mode, msgfix_teardown),
         cmocka_unit_test_teardown(test_schema_newer_map, msgfix_teardown),
+        cmocka_unit_test_teardown(test_schema_newer_texts, msgfix_teardown),
         cmocka_unit_test_teardown(test_schema_newer_union, msgfix_teardown),
         cmocka_unit_test_teardown(test_schema_newer_literal, msgfix_teardown),
         cmocka_unit_test_teardown(test_schema_enums, msgfix_teardown),
