@@ -194,6 +194,9 @@ void fz_routes_report(void);
  * without a row; returns how many. */
 size_t fz_routes_check(void);
 
+/* Uploads the adapter that the client exported as external_weights/e. False as fz_ask. */
+bool fz_upload(fz_client *client, const fz_ids *ids);
+
 /* ---- directories of models ---- */
 
 void fz_models_make(const fz_world *world);         /* in the round's directory */

@@ -519,7 +519,9 @@ void fz_hostile_run(void *user)
         while (ok && !atomic_load(&c->world->is_over)) {
             uint64_t draw = fz_below(c, 100);
             if (draw < 80) {
-                ok = fz_chance(c, 5) ? throw_bomb(c) : ask_route(c, &ids);
+                ok = fz_chance(c, 5)    ? throw_bomb(c)
+                     : fz_chance(c, 10) ? fz_upload(c, &ids)
+                                        : ask_route(c, &ids);
             } else if (draw < 88) {
                 ok = wait_future(c, &ids);
             } else if (draw < 92) {
