@@ -3,15 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <tinkc/raw.h>
 #include <tinkc/service.h>
 
-#include "base/arena.h"
 #include "cli/cmd_list.h"
+#include "cli/frame/cmd_details.h"
 #include "cli/frame/cmd_listing.h"
-
-#define DETAILS_MS    5000
-#define DETAILS_BYTES (4 * TK_MIB)
 
 static void put_model(cmd_listing *list, const char *name, int64_t context)
 {
@@ -25,59 +21,10 @@ static void put_model(cmd_listing *list, const char *name, int64_t context)
 
 /* ---- what only `tinkc serve` says ---- */
 
-typedef struct details {
-    tk_arena arena;
-    const tk_json *models; /* a list of objects; NULL: the server has no such route */
-} details;
-
-static void read_details(details *out, tinkc_service *service)
-{
-    tinkc_raw_request request = TINKC_RAW_REQUEST_INIT;
-    tinkc_raw_response *response = NULL;
-    const tk_json *root = NULL;
-    size_t n = 0;
-    tk_arena_init(&out->arena, DETAILS_BYTES);
-    out->models = NULL;
-    request.path = "/tinkc/v1/models";
-    request.timeout_ms = DETAILS_MS;
-    request.max_retries = 0;
-    if (tinkc_raw_send_wait(&response, service, &request, NULL) != TINKC_OK) {
-        return;
-    }
-    const char *body = tinkc_raw_response_body(&n, response);
-    if (body != NULL &&
-        tk_json_parse(&root, &out->arena, body, n, NULL, NULL) == TINKC_OK) {
-        out->models = tk_json_get(root, "models");
-    }
-    tinkc_raw_response_free(&response);
-}
-
-/* Returns what is known of a model, or null. */
-static tk_json find_details(const details *d, const char *name)
-{
-    size_t n = d->models != NULL && name != NULL ? tk_json_len(d->models) : 0;
-    for (size_t i = 0; i < n; i++) {
-        tk_json one = tk_json_at(d->models, i);
-        const tk_json *text = tk_json_get(&one, "model_name");
-        if (text != NULL && text->type == TK_JSON_STRING &&
-            tk_str_is(text->as.string, name)) {
-            return one;
-        }
-    }
-    return (tk_json){.type = TK_JSON_NULL};
-}
-
 static const char *text_of(const tk_json *model, const char *key)
 {
     const tk_json *value = tk_json_get(model, key);
     return value != NULL && value->type == TK_JSON_STRING ? value->as.string.p : NULL;
-}
-
-static int64_t parameters_of(const tk_json *model)
-{
-    const tk_json *value = tk_json_get(model, "parameters");
-    int64_t n = -1;
-    return value != NULL && tk_json_to_i64(value, &n) && n >= 0 ? n : -1;
 }
 
 /* "1.7M", "596.0M", "8.0B". */
@@ -101,14 +48,14 @@ static const char *count_word(char out[CMD_WORD_BYTES], int64_t n)
 }
 
 static void put_known(cmd_listing *list, const tinkc_capabilities *all, size_t i,
-                      const details *d)
+                      const cmd_details *d)
 {
     const char *name = tinkc_capabilities_name(all, i);
     int64_t context = tinkc_capabilities_context(all, i);
-    const tk_json more = find_details(d, name);
+    const tk_json more = cmd_details_find(d, name);
     const char *precision = text_of(&more, "precision");
     const char *source = text_of(&more, "source");
-    int64_t parameters = parameters_of(&more);
+    int64_t parameters = cmd_details_parameters(&more);
     if (list->format == CMD_TABLE) {
         char word[CMD_WORD_BYTES];
         put_model(list, name, context);
@@ -135,11 +82,11 @@ static int models(const cmd_args *args, tinkc_service *service)
     tinkc_capabilities *all = NULL;
     tinkc_error *error = NULL;
     cmd_listing list;
-    details d;
+    cmd_details d;
     if (tinkc_service_capabilities_wait(&all, service, &error) != TINKC_OK) {
         return cmd_fail_error(&error, NULL);
     }
-    read_details(&d, service);
+    cmd_details_read(&d, service);
     cmd_listing_begin(&list, args, columns, TK_ARRAY_LEN(columns));
     cmd_listing_key(&list, "supported_models");
     for (size_t i = 0; i < tinkc_capabilities_count(all); i++) {
@@ -149,7 +96,7 @@ static int models(const cmd_args *args, tinkc_service *service)
         }
     }
     cmd_table_title(list.table, "%zu model%s", list.n, list.n == 1 ? "" : "s");
-    tk_arena_dispose(&d.arena);
+    cmd_details_dispose(&d);
     tinkc_capabilities_free(&all);
     return cmd_listing_end(&list);
 }

@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "cli/cmd_list.h"
 #include "cli/data/data_read.h"
+#include "cli/frame/cmd_details.h"
 #include "cli/frame/cmd_json.h"
 #include "cli/frame/cmd_print.h"
 #include "cli/frame/cmd_progress.h"
@@ -32,7 +33,8 @@ typedef struct train {
     const char *settings[TRAIN_SETTINGS];
     const char *habits[TRAIN_HABITS];
     train_numbers numbers;
-    char rate[32]; /* text of --lr auto */
+    char rate[32];     /* text of --lr auto */
+    double parameters; /* of the model; 0: not known */
     char name[NAME_BYTES];
     char state_path[NAME_BYTES + 16];
     train_state state;
@@ -342,11 +344,23 @@ static size_t steps_of(const train *t, train_habit habit, size_t fallback)
                : fallback;
 }
 
+/* Finds out how large the model is: `tinkc serve` has counted; of other servers' models the
+ * name may say it. */
+static void count_parameters(train *t)
+{
+    cmd_details details;
+    cmd_details_read(&details, t->service);
+    const tk_json model = cmd_details_find(&details, t->model);
+    int64_t n = cmd_details_parameters(&model);
+    t->parameters = n > 0 ? (double)n : train_rate_parameters(t->model);
+    cmd_details_dispose(&details);
+}
+
 /* Sets the rate of --lr auto. The state file gets the number, so that --resume does not
  * depend on the rule. Returns the rate that suits the model. */
 static double choose_rate(train *t)
 {
-    double suited = train_rate_auto(train_rate_parameters(t->model));
+    double suited = train_rate_auto(t->parameters);
     if (t->settings[TRAIN_LR] == NULL) {
         (void)snprintf(t->rate, sizeof(t->rate), "%g", suited);
         t->settings[TRAIN_LR] = t->rate;
@@ -358,6 +372,7 @@ static double choose_rate(train *t)
 static int make_plan(train *t)
 {
     tk_err err = TK_ERR_INIT;
+    count_parameters(t);
     t->run.suited_rate = choose_rate(t);
     t->plan = (train_plan){.rows = t->data.n,
                            .batch = (size_t)t->numbers.batch,
@@ -475,8 +490,7 @@ static int run_training(train *t)
         (void)cmd_fail("%s", t->run.err.message);
     } else {
         cmd_train_intro(&t->run, t->model, &t->numbers,
-                        t->settings[TRAIN_LR] == t->rate ? train_rate_parameters(t->model)
-                                                         : -1);
+                        t->settings[TRAIN_LR] == t->rate ? t->parameters : -1);
         cmd_signal_catch();
         result = end_run(t, train_run_all(&t->run));
     }

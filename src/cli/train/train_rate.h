@@ -3,7 +3,7 @@
  *   rate = 1e-3 * (1e9 / parameters)^(1/4)
  *
  * It does not depend on the rank, because servers scale a LoRA by alpha / rank. The number
- * of parameters is read from the model's name. Thread: any. */
+ * of parameters is the server's, or is read from the model's name. Thread: any. */
 #ifndef CLI_TRAIN_RATE_H
 #define CLI_TRAIN_RATE_H
 

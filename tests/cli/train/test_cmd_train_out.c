@@ -134,7 +134,7 @@ static void test_train_out_next(void **state)
     assert_int_equal(f.p.code, 0);
     assert_null(strchr(f.p.err.p, '\r'));
     assert_true(program_said(&f.p.err, "3 lines, 2 steps of 2, rank 2\n"
-                                       "Learning rate 0.0047 (--lr auto for 2M "
+                                       "Learning rate 0.0056 (--lr auto for 1.05M "
                                        "parameters)\nstep 1/2  loss "));
     assert_true(program_said(&f.p.err, "\nNext:\n  tinkc chat -m tinker://"));
     (void)snprintf(next, sizeof(next), "%s", f.p.err.p);
@@ -147,6 +147,39 @@ static void test_train_out_next(void **state)
     paste(&f, next, "tinkc chat ");
     assert_true(f.p.out.n > 0);
     modelfix_close(&f);
+}
+
+/* The rate of --lr auto depends on the number of parameters that the server has counted,
+ * whatever the name says; of a server that does not tell, the name's. */
+static void test_train_out_parameters(void **state)
+{
+    program p;
+    char url[MODELFIX_URL_BYTES];
+    static const struct {
+        const char *models, *words;
+    } cases[] = {
+        {"{\"models\":[{\"model_name\":\"" MODEL "\",\"parameters\":8000000000}]}",
+         "Learning rate 0.00059 (--lr auto for 8B parameters)\n"},
+        {"{\"models\":[{\"model_name\":\"other\",\"parameters\":8000000000}]}",
+         "Learning rate 0.0047 (--lr auto for 2M parameters)\n"},
+        {"{\"models\":[{\"model_name\":\"" MODEL "\",\"parameters\":\"many\"}]}",
+         "Learning rate 0.0047 (--lr auto for 2M parameters)\n"},
+        {"[", "Learning rate 0.0047 (--lr auto for 2M parameters)\n"},
+    };
+    fakeapi *api = modelfix_peer(url, NULL);
+    program_open(&p, TINKC_PROGRAM);
+    program_env(&p, url);
+    program_write_file(&p, "d.jsonl", lines);
+    for (size_t i = 0; i < TK_ARRAY_LEN(cases); i++) {
+        fakeapi_default(api, "GET", "/tinkc/v1/models", &fakeapi_json(cases[i].models));
+        program_run(&p, PROGRAM_ARGS(TRAIN, "--steps", "1", "--restart", "--tokenizer",
+                                     TEST_DATA_DIR "/../../models/pebble-llama-2m"));
+        if (p.code != 0 || !program_said(&p.err, cases[i].words)) {
+            fail_msg("case %zu: %s", i, p.err.p);
+        }
+    }
+    program_close(&p);
+    fakeapi_stop(&api);
 }
 
 /* A file name that a shell would split, and an option of the server. */
@@ -174,7 +207,7 @@ static void test_train_out_alarm(void **state)
     assert_non_null(warning);
     assert_non_null(strstr(warning,
                            "The learning rate is probably too high: it is 5, and "
-                           "--lr auto would take 0.0047.\n"));
+                           "--lr auto would take 0.0056.\n"));
     assert_null(strstr(warning + 1, "Warning"));
     modelfix_close(&f);
 }
@@ -213,6 +246,7 @@ int main(void)
         cmocka_unit_test(test_train_out_slow_step),
         cmocka_unit_test(test_train_out_phases),
         cmocka_unit_test(test_train_out_next),
+        cmocka_unit_test(test_train_out_parameters),
         cmocka_unit_test(test_train_out_quotes),
         cmocka_unit_test(test_train_out_alarm),
         cmocka_unit_test(test_train_out_nan),
