@@ -100,6 +100,13 @@
 #define TK_HD_STREAM_BYTES     (4 * TK_MIB)  /* of a stream whose reader is slow */
 #define TK_HD_QUERY_MAX        16            /* parameters of a URL */
 
+#define TK_CA_HELD_BYTES   (4 * TK_MIB)  /* of an answer, that may become a tool call */
+#define TK_CA_SPACE_BYTES  (4 * TK_KIB)  /* of white space that waits for what follows */
+#define TK_CA_HEADER_BYTES 1024          /* header of a harmony message */
+#define TK_CA_NAME_BYTES   256           /* name of a tool, id or key in a call */
+#define TK_CA_CALLS_MAX    1024          /* tool calls of one answer */
+#define TK_CA_OUTPUT_BYTES (64 * TK_MIB) /* text, and reasoning, of one answer */
+
 #define TK_SRV_BODY_SAMPLE_BYTES (32 * TK_MIB)  /* of asample */
 #define TK_SRV_BODY_TRAIN_BYTES  (256 * TK_MIB) /* of forward_backward, as it comes */
 #define TK_SRV_ID_BYTES          256            /* an id or key that a client sends */

@@ -12,6 +12,7 @@
 typedef struct ca_call {
     char *name;      /* owned, NUL-terminated */
     char *arguments; /* owned: the text of a JSON object, as the model wrote it */
+    char *id;        /* owned: the id that the model gave it (Kimi, Mistral), or NULL */
 } ca_call;
 
 /* Everything of one answer. Zeroed = empty. */
@@ -24,6 +25,7 @@ typedef struct ca_output {
     bool is_malformed; /* a call did not parse: its whole text is in `text` */
 } ca_output;
 
+void ca_output_init(ca_output *output);    /* empty, with its limits */
 void ca_output_dispose(ca_output *output); /* accepts a zeroed one */
 
 /* Writes the message that this output is, in the form that chat templates read:
