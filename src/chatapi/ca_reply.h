@@ -26,11 +26,11 @@ typedef struct ca_tokens {
 
 typedef struct ca_choice {
     size_t index;
-    const ca_output *output;      /* taken apart */
-    tk_str text;                  /* of completions: as it was sampled */
-    const char *const *call_ids;  /* one for each call */
+    const ca_output *output;     /* taken apart */
+    tk_str text;                 /* of completions: as it was sampled */
+    const char *const *call_ids; /* one for each call */
     ca_finish finish;
-    tk_str stop;                  /* which stop string; "" = none */
+    tk_str stop; /* which stop string; "" = none */
     ca_tokens sampled;
 } ca_choice;
 
@@ -41,11 +41,11 @@ typedef struct ca_usage {
 /* One request as it is answered: what every body and event of it repeats. */
 typedef struct ca_reply {
     const ca_request *request;
-    const tk_tok *tok; /* for the text of tokens */
-    char id[64];       /* "chatcmpl-...", "cmpl-...", "resp_...", "msg_..." */
-    int64_t created;   /* seconds since 1970 */
-    tk_str model;      /* the name that the client used */
-    ca_tokens prompt;  /* ids with echo, prompt_logprobs or return_token_ids */
+    const tk_tok *tok;  /* for the text of tokens */
+    char id[64];        /* "chatcmpl-...", "cmpl-...", "resp_...", "msg_..." */
+    int64_t created;    /* seconds since 1970 */
+    tk_str model;       /* the name that the client used */
+    ca_tokens prompt;   /* ids with echo, prompt_logprobs or return_token_ids */
     tk_str prompt_text; /* with echo */
 } ca_reply;
 
@@ -79,7 +79,8 @@ void ca_reply_model(tk_buf *out, ca_dialect dialect, const ca_model *model);
  * close. Every call appends whole server-sent events. */
 typedef struct ca_stream ca_stream; /* which blocks are open, sequence numbers */
 
-TK_NODISCARD tinkc_code ca_stream_new(ca_stream **out, const ca_reply *reply, tk_err *err);
+TK_NODISCARD tinkc_code ca_stream_new(ca_stream **out, const ca_reply *reply,
+                                      tk_err *err);
 void ca_stream_free(ca_stream *stream); /* accepts NULL */
 
 void ca_stream_begin(tk_buf *out, ca_stream *stream, const ca_usage *usage);

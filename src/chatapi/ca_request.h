@@ -48,16 +48,15 @@ typedef struct ca_params {
     size_t n_stops;
     const int32_t *stop_ids; /* stop_token_ids, as vLLM has them */
     size_t n_stop_ids;
-    size_t n;              /* answers; at least 1 */
-    bool logprobs;         /* of the sampled tokens */
-    size_t top_logprobs;   /* alternatives at each; 0 = none */
-    bool echo;             /* completions: the prompt is part of the answer */
-    bool prompt_logprobs;  /* of the prompt's tokens (echo with logprobs) */
-    bool return_token_ids; /* ids of the prompt and of the answer, vLLM's names */
-    bool ignore_eos;       /* vLLM's name: the end of text does not stop it */
+    size_t n;                   /* answers; at least 1 */
+    bool logprobs;              /* of the sampled tokens */
+    size_t top_logprobs;        /* alternatives at each; 0 = none */
+    bool echo;                  /* completions: the prompt is part of the answer */
+    bool prompt_logprobs;       /* of the prompt's tokens (also echo with logprobs) */
+    size_t prompt_top_logprobs; /* alternatives at each of them; 0 = none */
+    bool return_token_ids;      /* ids of the prompt and of the answer, vLLM's names */
+    bool ignore_eos;            /* vLLM's name: the end of text does not stop it */
 } ca_params;
-
-typedef enum ca_tool_choice { CA_CHOICE_AUTO, CA_CHOICE_NONE } ca_tool_choice;
 
 typedef struct ca_request {
     ca_dialect dialect;
@@ -67,17 +66,29 @@ typedef struct ca_request {
                      * of completions */
     ca_prompt *prompts; /* of completions; at least one */
     size_t n_prompts;
-    bool has_tools; /* and calls are looked for */
+    bool has_tools; /* variable "tools" is set, and calls are looked for */
     ca_params params;
     bool is_streamed;
-    bool wants_usage; /* a last chunk with usage (stream_options.include_usage) */
-    bool continue_final; /* the last message is the assistant's and is continued */
+    bool wants_usage;     /* a last chunk with usage (stream_options.include_usage) */
+    bool continue_final;  /* the last message is the assistant's and is continued */
+    bool seals_reasoning; /* responses: reasoning items get "encrypted_content" */
+    const tk_json *body;  /* as it came, for the members that an answer repeats */
 } ca_request;
+
+/* What a caller may know beside the body; zeroed = nothing. */
+typedef struct ca_request_how {
+    tk_quota *quota; /* counts the arena; or NULL */
+    tk_str ignore; /* header x-tinkc-ignore: names, with commas, of fields and of kinds of
+                      * tools that are left out instead of refused ("web_search,strict") */
+    bool is_count; /* messages/count_tokens: max_tokens is not required */
+} ca_request_how;
 
 /* Decodes a body. Returns false, with *fault filled and nothing to dispose, when it is
  * refused. `quota` counts the arena; may be NULL. */
 TK_NODISCARD bool ca_request_parse(ca_request *out, ca_dialect dialect, tk_str body,
                                    tk_quota *quota, ca_fault *fault);
+TK_NODISCARD bool ca_request_parse_how(ca_request *out, ca_dialect dialect, tk_str body,
+                                       const ca_request_how *how, ca_fault *fault);
 void ca_request_dispose(ca_request *request); /* accepts a zeroed one */
 
 #endif

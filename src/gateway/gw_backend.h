@@ -23,8 +23,8 @@ struct gw_model {
     tk_tok *tok;                   /* owned */
     tk_chat_template *tpl;         /* owned; NULL: the model has none, chat is refused */
     ca_format format;
-    size_t context;         /* tokens of prompt and answer; 0 = not known */
-    int32_t *end_ids;       /* owned: tokens that end an answer */
+    size_t context;   /* tokens of prompt and answer; 0 = not known */
+    int32_t *end_ids; /* owned: tokens that end an answer */
     size_t n_end_ids;
     void *sampler; /* of the backend */
 };
@@ -51,7 +51,7 @@ typedef struct gw_sequence {
 typedef struct gw_sample_result { /* borrowed during on_done */
     const gw_sequence *sequences;
     size_t n;
-    const float *prompt_logprobs; /* of each id of the prompt, [0] = NaN; or NULL */
+    const float *prompt_logprobs;  /* of each id of the prompt, [0] = NaN; or NULL */
     const int32_t *prompt_top_ids; /* [n_prompt][k]; or NULL */
     const float *prompt_top_logprobs;
     size_t prompt_k;
@@ -79,9 +79,8 @@ typedef struct gw_backend {
     gw_model *(*find)(void *user, tk_str name, ca_fault *fault);
 
     /* Calls `each` for the name of every model, with its context. */
-    tinkc_code (*list)(void *user,
-                       void (*each)(void *list, tk_str name, size_t context), void *list,
-                       tk_err *err);
+    tinkc_code (*list)(void *user, void (*each)(void *list, tk_str name, size_t context),
+                       void *list, tk_err *err);
 
     /* Starts a sample. Returns false, with *fault filled and no callback, when it is
      * refused. *out stays valid until on_done returns. Never waits. */

@@ -19,9 +19,9 @@
 typedef struct gw_episodes gw_episodes; /* all of them */
 
 typedef struct gw_episodes_config {
-    const char *dir;       /* files are kept there; NULL: in memory only */
-    size_t max_bytes;      /* in memory; 0 = a default */
-    int64_t keep_s;        /* an episode without requests is dropped after it; 0 = never */
+    const char *dir;  /* files are kept there; NULL: in memory only */
+    size_t max_bytes; /* in memory; 0 = a default */
+    int64_t keep_s;   /* an episode without requests is dropped after it; 0 = never */
 } gw_episodes_config;
 
 TK_NODISCARD tinkc_code gw_episodes_open(gw_episodes **out,
@@ -38,10 +38,10 @@ typedef enum gw_origin {
 typedef struct gw_plan { /* the prompt of one request */
     int32_t *ids;        /* owned */
     size_t n;
-    tk_buf text;         /* owned: the rendered conversation */
-    int64_t parent;      /* turn that it continues; -1 = none */
+    tk_buf text;    /* owned: the rendered conversation */
+    int64_t parent; /* turn that it continues; -1 = none */
     gw_origin origin;
-    const char *why;     /* of a branch: static, "the template rendered turn 3 otherwise" */
+    const char *why; /* of a branch: static, "the template rendered turn 3 otherwise" */
 } gw_plan;
 
 /* Makes the prompt for a request of an episode ("" = of none: always encoded whole).
