@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The long measurements: memory, heartbeats under load and during a custom loss, closing, kill -9
-# of a server, a download of 2 GB, a stream of 1 GB, a minute through a bad network, 100,000 hostile answers under ASan
-# and UBSan, and a minute of mixed work under TSan. One line per result, and a table of the hostile answers; exits with
-# 1 when a bar is missed.
+# The long measurements: memory, heartbeats under load and during a custom loss, closing, a server under load and under
+# attack, its health, kill -9 of it, a download of 2 GB, a stream of 1 GB, a minute through a bad network, 100,000 hostile
+# answers and those of a newer server under ASan and UBSan, and a minute of mixed work under TSan. One line per result,
+# and a table of the hostile answers; exits with 1 when a bar is missed.
 set -u
 cd "$(dirname "$0")/.."
 [ $# -eq 0 ] || { echo "soak: takes no arguments; one alone: build/tests/soak_NAME"; exit 2; }

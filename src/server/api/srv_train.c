@@ -483,6 +483,21 @@ static tinkc_code convert(srv_job *job, tk_arena *arena, const tk_fwdbwd_request
 
 /* ---- routes ---- */
 
+/* The client knows that the request is refused and will not send it again: the next ones
+ * do not wait for it. Not when the reason may pass. */
+static void skip(srv *server, const tk_fwdbwd_request *msg, tinkc_code why)
+{
+    if (why != TINKC_E_INVALID && why != TINKC_E_DECODE && why != TINKC_E_UNSUPPORTED) {
+        return;
+    }
+    tk_mutex_lock(&server->lock);
+    srv_model *model = srv_model_find(server, msg->model_id);
+    if (model != NULL) {
+        srv_order_skip(&model->order, msg->seq_id);
+    }
+    tk_mutex_unlock(&server->lock);
+}
+
 static tinkc_code prepare(srv_submit *out, hd_request *request, srv_job *job,
                           bool forward, tk_err *err)
 {
@@ -504,6 +519,7 @@ static tinkc_code prepare(srv_submit *out, hd_request *request, srv_job *job,
     }
     code = convert(job, &request->arena, &msg, err);
     if (code != TINKC_OK) {
+        skip(request->app, &msg, code);
         goto out;
     }
     job->order.kind = msg.forward_only ? SRV_ORDER_FORWARD : SRV_ORDER_GRADIENT;

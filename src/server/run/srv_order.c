@@ -65,6 +65,23 @@ static void advance(srv_order *order, int64_t seq)
     }
 }
 
+/* `seq` was taken before smaller ids have come, which stay open. */
+static void take_early(srv_order *order, int64_t seq)
+{
+    if (seq <= order->next) {
+        advance(order, seq);
+    } else if (order->n_early < SRV_ORDER_EARLY_MAX) {
+        order->early[order->n_early++] = seq;
+    }
+}
+
+void srv_order_skip(srv_order *order, int64_t seq)
+{
+    if (seq > 0 && seq <= SRV_ORDER_SEQ_MAX) {
+        take_early(order, seq);
+    }
+}
+
 srv_order_node *srv_order_take(srv_order *order, int64_t now_ns)
 {
     srv_order_node *node = find(order, now_ns);
@@ -77,10 +94,8 @@ srv_order_node *srv_order_take(srv_order *order, int64_t now_ns)
         order->n_barriers--;
         order->barrier = TK_MAX(order->barrier, node->seq);
     }
-    if (node->kind == SRV_ORDER_FORWARD && node->seq > order->next) {
-        if (order->n_early < SRV_ORDER_EARLY_MAX) {
-            order->early[order->n_early++] = node->seq; /* the ids below stay open */
-        }
+    if (node->kind == SRV_ORDER_FORWARD) {
+        take_early(order, node->seq);
     } else {
         advance(order, node->seq);
     }

@@ -60,6 +60,10 @@ int64_t srv_order_next_seq(const srv_order *order);
 
 void srv_order_add(srv_order *order, srv_order_node *node);
 
+/* Counts an id as taken whose request was refused for good: nothing waits for it. One that
+ * comes with it all the same is not held. */
+void srv_order_skip(srv_order *order, int64_t seq);
+
 /* Takes out the next request that may run at `now_ns`, or NULL. */
 srv_order_node *srv_order_take(srv_order *order, int64_t now_ns);
 

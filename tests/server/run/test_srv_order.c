@@ -131,6 +131,28 @@ static void test_srv_barrier_is_taken_once(void **state)
     assert_false(srv_order_is_late(&order, 4));
 }
 
+/* S-017: a request that was refused is not waited for, in whatever order it came; ids
+ * below it are. */
+static void test_srv_refused_ids_are_skipped(void **state)
+{
+    srv_order order;
+    srv_order_init(&order, 1);
+    srv_order_node one = g(1, 0), four = g(4, 0), again = g(3, 0);
+    srv_order_skip(&order, 3);
+    srv_order_skip(&order, 2);
+    srv_order_skip(&order, 0);
+    srv_order_skip(&order, INT64_MAX);
+    srv_order_add(&order, &four);
+    expect(&order, NULL, 0);
+    srv_order_add(&order, &one);
+    expect(&order, &one, 0);
+    expect(&order, &four, 0);
+    srv_order_add(&order, &again); /* corrected */
+    expect(&order, &again, 0);
+    srv_order_skip(&order, 5);
+    assert_int_equal(order.next, 6);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -140,6 +162,7 @@ int main(void)
         cmocka_unit_test(test_srv_forward_is_not_held),
         cmocka_unit_test(test_srv_early_forward_is_counted),
         cmocka_unit_test(test_srv_barrier_is_taken_once),
+        cmocka_unit_test(test_srv_refused_ids_are_skipped),
     };
     return cmocka_run_group_tests_name("srv_order", tests, NULL, NULL);
 }

@@ -1,5 +1,7 @@
 /* Polls of results: held, released, answered "not yet" (docs/protocol.md §11).
  * Links: wire */
+#include "server/run/srv_model.h"
+#include "server/run/srv_state.h"
 #include "server/wirefix.h"
 
 /* S-007, S-011: results stay; unknown ids are 404, lost ones 410. */
@@ -79,6 +81,32 @@ static void test_srv_polls_are_held(void **state)
     close_fix(&t);
 }
 
+/* S-017: the number of a request that is refused for good is not waited for. */
+static void test_srv_refused_requests_hold_nothing(void **state)
+{
+    fix t;
+    open_fix(&t, (srv_options){0});
+    (void)srvfix_post(
+        &t.f, API "forward_backward",
+        format_body(&t,
+                    "{\"forward_backward_input\":{\"data\":[{\"loss_fn_inputs\":{},"
+                    "\"model_input\":{\"chunks\":[{\"type\":\"image_asset_pointer\","
+                    "\"location\":\"x\",\"format\":\"png\"}]}}],\"loss_fn\":"
+                    "\"cross_entropy\"},\"model_id\":\"%s\",\"seq_id\":1}",
+                    t.model));
+    assert_int_equal(t.f.status, 400);
+    srv *server = t.f.server;
+    tk_mutex_lock(&server->lock);
+    const srv_model *model = srv_model_find(server, tk_str_of(t.model));
+    int64_t next = model != NULL ? model->order.next : 0;
+    tk_mutex_unlock(&server->lock);
+    assert_int_equal(next, 2);
+    (void)result_of(
+        &t, submit(&t, API "forward_backward", train_body(&t, 2, "cross_entropy")));
+    assert_int_equal(t.f.status, 200);
+    close_fix(&t);
+}
+
 /* S-007, S-025: many polls for one id, all released by the result. */
 static void test_srv_parked_polls_are_released(void **state)
 {
@@ -108,6 +136,7 @@ int main(void)
         cmocka_unit_test(test_srv_results_stay),
         cmocka_unit_test(test_srv_other_ids_are_unknown),
         cmocka_unit_test(test_srv_polls_are_held),
+        cmocka_unit_test(test_srv_refused_requests_hold_nothing),
         cmocka_unit_test(test_srv_parked_polls_are_released),
     };
     return cmocka_run_group_tests_name("srv_poll", tests, NULL, NULL);
