@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "fz.h"
-#include "server/api/srv_api.h"
 #include "httpd/hd_route.h"
+#include "server/api/srv_api.h"
 
 #define ROUTES_MAX 128
 

@@ -131,17 +131,16 @@
 #define TK_SRV_SAMPLES_MAX       8192          /* samples waiting or running */
 #define TK_SRV_FUTURES_MAX       (256 * 1024)  /* remembered, with or without result */
 
-#define TK_CA_BODY_BYTES  (32 * TK_MIB)  /* a request of an OpenAI or Anthropic client */
-#define TK_CA_ARENA_BYTES (512 * TK_MIB) /* the same, decoded */
-#define TK_CA_DEPTH       64             /* arrays and objects in it; also of arguments */
-#define TK_CA_MEMBERS_MAX 128            /* of an object that is read by name */
-#define TK_CA_MESSAGES_MAX                                                               \
-    (64 * TK_KIB)              /* messages, also items and blocks that give one */
-#define TK_CA_TOOLS_MAX   1024 /* functions that are offered to the model */
-#define TK_CA_PROMPTS_MAX 1024 /* prompts of one completions request */
-#define TK_CA_CHOICES_MAX 128  /* answers to one prompt, as OpenAI has it */
-#define TK_CA_ANSWERS_MAX 1024 /* prompts times answers */
-#define TK_CA_TOP_MAX     20   /* alternatives at a token, as OpenAI has it */
-#define TK_CA_KWARGS_MAX  64   /* variables of chat_template_kwargs */
+#define TK_CA_BODY_BYTES   (32 * TK_MIB)  /* a request of an OpenAI or Anthropic client */
+#define TK_CA_ARENA_BYTES  (512 * TK_MIB) /* the same, decoded */
+#define TK_CA_DEPTH        64            /* arrays and objects in it; also of arguments */
+#define TK_CA_MEMBERS_MAX  128           /* of an object that is read by name */
+#define TK_CA_MESSAGES_MAX (64 * TK_KIB) /* messages, and items that give one */
+#define TK_CA_TOOLS_MAX    1024          /* functions that are offered to the model */
+#define TK_CA_PROMPTS_MAX  1024          /* prompts of one completions request */
+#define TK_CA_CHOICES_MAX  128           /* answers to one prompt, as OpenAI has it */
+#define TK_CA_ANSWERS_MAX  1024          /* prompts times answers */
+#define TK_CA_TOP_MAX      20            /* alternatives at a token, as OpenAI has it */
+#define TK_CA_KWARGS_MAX   64            /* variables of chat_template_kwargs */
 
 #endif

@@ -150,8 +150,8 @@ bool ca_to_size(ca_reader *r, const ca_at *at, const tk_json *v, size_t min, siz
                          max);
     }
     if (value < min || value > max) {
-        return ca_refuse(r, at, "is %llu, not from %zu to %zu",
-                         (unsigned long long)value, min, max);
+        return ca_refuse(r, at, "is %llu, not from %zu to %zu", (unsigned long long)value,
+                         min, max);
     }
     *out = (size_t)value;
     return true;

@@ -126,7 +126,7 @@ TK_NODISCARD bool ca_finish_tools(ca_reader *r);
 
 /* ---- fields that dialects share ---- */
 
-bool ca_take_nothing(ca_reader *r, const ca_at *at, const tk_json *v);  /* no effect */
+bool ca_take_nothing(ca_reader *r, const ca_at *at, const tk_json *v); /* no effect */
 bool ca_take_refused(ca_reader *r, const ca_at *at, const tk_json *v);
 bool ca_take_only_zero(ca_reader *r, const ca_at *at, const tk_json *v);
 bool ca_take_only_one(ca_reader *r, const ca_at *at, const tk_json *v);

@@ -75,7 +75,8 @@ static bool read_part(ca_reader *r, const ca_at *at, const tk_json *part,
                ca_need_str(r, at, part, "refusal", out);
     }
     const tk_json *citations = ca_get(part, "citations");
-    if (citations != NULL && !(tk_json_is_array(citations) && tk_json_len(citations) == 0)) {
+    if (citations != NULL &&
+        !(tk_json_is_array(citations) && tk_json_len(citations) == 0)) {
         return ca_refuse_member(r, at, "citations", "is not supported here");
     }
     return ca_only(r, at, part,
@@ -103,8 +104,7 @@ bool ca_to_text(ca_reader *r, const ca_at *at, const tk_json *v, const char *typ
         const ca_at here = {at, NULL, i};
         const tk_json part = tk_json_at(v, i);
         tk_str text;
-        if (!read_part(r, &here, &part, types, &text) ||
-            !ca_join_add(r, &joiner, text)) {
+        if (!read_part(r, &here, &part, types, &text) || !ca_join_add(r, &joiner, text)) {
             return false;
         }
     }

@@ -137,8 +137,8 @@ static bool parse_json(ca_reader *r, tk_str body)
         r->fault->status = 413;
         return false;
     }
-    tinkc_code code = tk_json_parse(&r->out->body, &r->out->arena, body.p, body.n,
-                                    &limits, &err);
+    tinkc_code code =
+        tk_json_parse(&r->out->body, &r->out->arena, body.p, body.n, &limits, &err);
     if (code == TINKC_E_NOMEM) {
         return ca_refuse_memory(r);
     }

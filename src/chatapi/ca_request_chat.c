@@ -205,7 +205,8 @@ static bool take_reasoning(ca_reader *r, const ca_at *at, const tk_json *v)
 static bool take_documents(ca_reader *r, const ca_at *at, const tk_json *v)
 {
     size_t n = 0;
-    return ca_to_array(r, at, v, TK_CA_MESSAGES_MAX, &n) && ca_set_var(r, "documents", *v);
+    return ca_to_array(r, at, v, TK_CA_MESSAGES_MAX, &n) &&
+           ca_set_var(r, "documents", *v);
 }
 
 static bool take_adds(ca_reader *r, const ca_at *at, const tk_json *v)
@@ -284,7 +285,8 @@ bool ca_read_chat(ca_reader *r, const tk_json *body)
     if (r->has_adds && r->adds_generation_prompt == r->out->continue_final) {
         return ca_refuse(r, &adds, "must be the opposite of continue_final_message");
     }
-    if (r->out->continue_final && !tk_str_is(tk_chat_role(chat, chat->n - 1), "assistant")) {
+    if (r->out->continue_final &&
+        !tk_str_is(tk_chat_role(chat, chat->n - 1), "assistant")) {
         return ca_refuse(r, &goes_on, "the last message is not the assistant's");
     }
     return true;

@@ -123,7 +123,8 @@ static bool read_block(ca_reader *r, const ca_at *at, const tk_json *block, tk_s
         return read_tool_use(r, at, block, d);
     }
     if (tk_str_is(role, "user") && tk_str_is(type, "tool_result")) {
-        return (d->text.n == 0 || flush(r, at, role, d)) && read_tool_result(r, at, block);
+        return (d->text.n == 0 || flush(r, at, role, d)) &&
+               read_tool_result(r, at, block);
     }
     return ca_refuse_kind(r, at, type);
 }

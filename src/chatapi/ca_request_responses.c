@@ -159,7 +159,8 @@ static bool read_reasoning(ca_reader *r, const ca_at *at, const tk_json *item, i
         return false;
     }
     const tk_json *content = ca_get(item, "content");
-    if (content != NULL && !ca_to_text(r, &here, content, "reasoning_text text", "", &text)) {
+    if (content != NULL &&
+        !ca_to_text(r, &here, content, "reasoning_text text", "", &text)) {
         return false;
     }
     if (text.n == 0 && sealed.n > 0) {
@@ -172,7 +173,8 @@ static bool read_reasoning(ca_reader *r, const ca_at *at, const tk_json *item, i
         }
     }
     if (text.n == 0 && tk_json_len(ca_get(item, "summary")) > 0) {
-        return ca_refuse(r, &summary, "reasoning that is only summed up is not supported");
+        return ca_refuse(r, &summary,
+                         "reasoning that is only summed up is not supported");
     }
     s->turn.is_open = true;
     return end_system(r, at, s) && ca_join_add(r, &s->turn.reasoning, text);

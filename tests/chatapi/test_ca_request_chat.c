@@ -34,7 +34,8 @@ static void parameters_are_read(void **state)
 {
     ca_request q = parse_ok(
         CA_CHAT,
-        "{" HI ",\"model\":\"m\",\"temperature\":0.5,\"top_p\":0.9,\"top_k\":40,\"seed\":-3,"
+        "{" HI
+        ",\"model\":\"m\",\"temperature\":0.5,\"top_p\":0.9,\"top_k\":40,\"seed\":-3,"
         "\"stop\":[\"a\",\"b\"],\"stop_token_ids\":[5,6],\"ignore_eos\":true,\"n\":2,"
         "\"max_completion_tokens\":7,\"max_tokens\":7,\"logprobs\":true,\"top_logprobs\":20,"
         "\"prompt_logprobs\":3,\"return_token_ids\":true,\"stream\":true,"
@@ -49,7 +50,8 @@ static void parameters_are_read(void **state)
     assert_true(tk_str_is(p->stops[0], "a") && tk_str_is(p->stops[1], "b"));
     assert_int_equal(p->n_stop_ids, 2);
     assert_int_equal(p->stop_ids[1], 6);
-    assert_true(p->ignore_eos && p->logprobs && p->prompt_logprobs && p->return_token_ids);
+    assert_true(p->ignore_eos && p->logprobs && p->prompt_logprobs &&
+                p->return_token_ids);
     assert_int_equal(p->n, 2);
     assert_true(p->has_max_tokens);
     assert_int_equal(p->max_tokens, 7);
@@ -58,21 +60,23 @@ static void parameters_are_read(void **state)
     assert_true(q.is_streamed && q.wants_usage && !q.has_tools && !q.continue_final);
     ca_request_dispose(&q);
 
-    q = parse_ok(CA_CHAT, "{" HI ",\"stop\":\"x\",\"top_k\":-1,\"stream\":null,\"n\":null}");
+    q = parse_ok(CA_CHAT,
+                 "{" HI ",\"stop\":\"x\",\"top_k\":-1,\"stream\":null,\"n\":null}");
     assert_int_equal(q.params.n_stops, 1);
     assert_int_equal(q.params.n, 1);
     assert_false(q.params.has_top_k || q.params.has_max_tokens || q.is_streamed);
     ca_request_dispose(&q);
 }
 
-#define TOOLS                                                                            \
+#define TOOLS                                                                               \
     "\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"f\",\"description\":\"d\"," \
     "\"parameters\":{\"type\":\"object\",\"properties\":{}},\"strict\":false}}]"
 
 static void tools_are_a_variable_of_the_template(void **state)
 {
-    expect_vars(CA_CHAT, "{" HI "," TOOLS ",\"tool_choice\":\"auto\","
-                         "\"parallel_tool_calls\":true}",
+    expect_vars(CA_CHAT,
+                "{" HI "," TOOLS ",\"tool_choice\":\"auto\","
+                "\"parallel_tool_calls\":true}",
                 "{\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"f\","
                 "\"description\":\"d\",\"parameters\":{\"type\":\"object\","
                 "\"properties\":{}}}}]}");

@@ -35,12 +35,13 @@ static void blocks_become_messages(void **state)
 
 static void tools_and_thinking_are_variables(void **state)
 {
-    expect_vars(CA_MESSAGES,
-                "{" HI ",\"tools\":[{\"name\":\"f\",\"description\":\"d\",\"input_schema\":"
-                "{\"type\":\"object\"},\"cache_control\":{\"type\":\"ephemeral\"}}],"
-                "\"tool_choice\":{\"type\":\"auto\",\"disable_parallel_tool_use\":false}}",
-                "{\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"f\","
-                "\"description\":\"d\",\"parameters\":{\"type\":\"object\"}}}]}");
+    expect_vars(
+        CA_MESSAGES,
+        "{" HI ",\"tools\":[{\"name\":\"f\",\"description\":\"d\",\"input_schema\":"
+        "{\"type\":\"object\"},\"cache_control\":{\"type\":\"ephemeral\"}}],"
+        "\"tool_choice\":{\"type\":\"auto\",\"disable_parallel_tool_use\":false}}",
+        "{\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"f\","
+        "\"description\":\"d\",\"parameters\":{\"type\":\"object\"}}}]}");
     expect_vars(CA_MESSAGES,
                 "{" HI ",\"tools\":[{\"name\":\"f\",\"input_schema\":{}}],"
                 "\"tool_choice\":{\"type\":\"none\"}}",
@@ -58,9 +59,10 @@ static void tools_and_thinking_are_variables(void **state)
 
 static void an_answer_at_the_end_is_continued(void **state)
 {
-    ca_request q = parse_ok(
-        CA_MESSAGES, "{\"max_tokens\":9,\"messages\":[{\"role\":\"user\",\"content\":\"a\"},"
-                     "{\"role\":\"assistant\",\"content\":\"b\"}]}");
+    ca_request q =
+        parse_ok(CA_MESSAGES,
+                 "{\"max_tokens\":9,\"messages\":[{\"role\":\"user\",\"content\":\"a\"},"
+                 "{\"role\":\"assistant\",\"content\":\"b\"}]}");
     assert_true(q.continue_final);
     ca_request_dispose(&q);
     q = parse_ok(CA_MESSAGES, "{" HI ",\"stop_sequences\":[\"x\"],\"top_k\":3}");
@@ -110,7 +112,8 @@ static void refusals_name_the_field(void **state)
         {"\"tool_choice\":\"auto\"", "tool_choice"},
         {"\"tool_choice\":{\"type\":\"auto\",\"disable_parallel_tool_use\":true}",
          "tool_choice.disable_parallel_tool_use"},
-        {"\"tools\":[{\"type\":\"web_search_20250305\",\"name\":\"w\"}]", "tools[0].type"},
+        {"\"tools\":[{\"type\":\"web_search_20250305\",\"name\":\"w\"}]",
+         "tools[0].type"},
         {"\"tools\":[{\"name\":\"f\",\"input_schema\":{},\"defer_loading\":true}]",
          "tools[0].defer_loading"},
         {"\"tools\":[{\"name\":\"f\",\"input_schema\":[]}]", "tools[0].input_schema"},
@@ -147,7 +150,8 @@ static void blocks_are_refused_by_name(void **state)
         {"assistant", "{\"type\":\"server_tool_use\"}", "messages[0].content[0].type"},
         {"assistant", "{\"type\":\"tool_result\",\"tool_use_id\":\"a\"}",
          "messages[0].content[0].type"},
-        {"assistant", "{\"type\":\"tool_use\",\"id\":\"a\",\"name\":\"f\",\"input\":\"x\"}",
+        {"assistant",
+         "{\"type\":\"tool_use\",\"id\":\"a\",\"name\":\"f\",\"input\":\"x\"}",
          "messages[0].content[0].input"},
         {"user",
          "{\"type\":\"tool_result\",\"tool_use_id\":\"a\",\"content\":[{\"type\":"
@@ -159,9 +163,10 @@ static void blocks_are_refused_by_name(void **state)
     };
     for (size_t i = 0; i < TK_ARRAY_LEN(blocks); i++) {
         char body[512];
-        (void)snprintf(body, sizeof(body),
-                       "{\"max_tokens\":1,\"messages\":[{\"role\":\"%s\",\"content\":[%s]}]}",
-                       blocks[i][0], blocks[i][1]);
+        (void)snprintf(
+            body, sizeof(body),
+            "{\"max_tokens\":1,\"messages\":[{\"role\":\"%s\",\"content\":[%s]}]}",
+            blocks[i][0], blocks[i][1]);
         expect_refused(CA_MESSAGES, body, blocks[i][2]);
     }
 }

@@ -45,12 +45,14 @@ static void sealed_reasoning_is_opened(void **state)
                     "[{\"role\":\"assistant\",\"content\":\"a\","
                     "\"reasoning_content\":\"gr\xc3\xbcndlich\"}]");
     tk_buf_dispose(&body);
-    static const char *const foreign[] = {"gAAAAA", "tinkc1.!", "tinkc1./w==", "tinkc1.YQ"};
+    static const char *const foreign[] = {"gAAAAA", "tinkc1.!",
+                                          "tinkc1./w==", "tinkc1.YQ"};
     for (size_t i = 0; i < TK_ARRAY_LEN(foreign); i++) {
         char text[256];
-        (void)snprintf(text, sizeof(text),
-                       "{\"input\":[{\"type\":\"reasoning\",\"encrypted_content\":\"%s\"}]}",
-                       foreign[i]);
+        (void)snprintf(
+            text, sizeof(text),
+            "{\"input\":[{\"type\":\"reasoning\",\"encrypted_content\":\"%s\"}]}",
+            foreign[i]);
         expect_refused(CA_RESPONSES, text, "input[0].encrypted_content");
     }
 }
@@ -79,8 +81,8 @@ static void codex_is_understood(void **state)
     assert_true(q.has_tools && q.is_streamed && q.seals_reasoning);
     assert_int_equal(tk_json_len(q.chat.vars[0].value), 1);
     assert_int_equal(q.chat.n, 2);
-    assert_true(tk_str_is(tk_json_get(&q.chat.messages[0], "content")->as.string,
-                          "a\n\nb\nc"));
+    assert_true(
+        tk_str_is(tk_json_get(&q.chat.messages[0], "content")->as.string, "a\n\nb\nc"));
     ca_request_dispose(&q);
 }
 

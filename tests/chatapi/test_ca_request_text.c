@@ -33,9 +33,9 @@ static void prompts_are_text_or_ids(void **state)
 /* What lm-eval sends to score a text. */
 static void echo_with_logprobs_scores_the_prompt(void **state)
 {
-    ca_request q = parse_ok(CA_COMPLETIONS,
-                            "{\"prompt\":[[3,4]],\"echo\":true,\"logprobs\":1,"
-                            "\"max_tokens\":0,\"temperature\":0,\"seed\":1234}");
+    ca_request q =
+        parse_ok(CA_COMPLETIONS, "{\"prompt\":[[3,4]],\"echo\":true,\"logprobs\":1,"
+                                 "\"max_tokens\":0,\"temperature\":0,\"seed\":1234}");
     assert_true(q.params.echo && q.params.logprobs && q.params.prompt_logprobs);
     assert_int_equal(q.params.top_logprobs, 1);
     assert_int_equal(q.params.prompt_top_logprobs, 1);
@@ -71,7 +71,8 @@ static void refusals_name_the_field(void **state)
         {"\"prompt\":\"a\",\"add_special_tokens\":false", "add_special_tokens"},
         {"\"prompt\":\"a\",\"prompt_embeds\":\"a\"", "prompt_embeds"},
         {"\"prompt\":\"a\",\"logit_bias\":{\"1\":2}", "logit_bias"},
-        {"\"prompt\":[\"a\",\"b\",\"c\",\"d\",\"e\",\"f\",\"g\",\"h\",\"i\"],\"n\":128", "n"},
+        {"\"prompt\":[\"a\",\"b\",\"c\",\"d\",\"e\",\"f\",\"g\",\"h\",\"i\"],\"n\":128",
+         "n"},
     };
     for (size_t i = 0; i < TK_ARRAY_LEN(bodies); i++) {
         char body[512];

@@ -175,7 +175,7 @@ hd_verdict srv_rest_set_project(hd_request *request)
     tk_str project = msg.project_id.v;
     if (project.n == 0 || project.n > TK_SRV_ID_BYTES) {
         return hd_reply_field(request, "project_id",
-                               project.n == 0 ? "is empty" : "is too long");
+                              project.n == 0 ? "is empty" : "is too long");
     }
     if (memchr(project.p, '\0', project.n) != NULL) {
         return hd_reply_field(request, "project_id", "is not a name of a project");

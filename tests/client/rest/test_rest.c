@@ -440,7 +440,7 @@ static void test_rest_errors(void **unused)
     tinkc_error *error = NULL;
     tinkc_sessions *sessions = NULL;
     fakeapi_reply(f.api, "DELETE", CKPT, &fakeapi_detail(404, "no such checkpoint"));
-    fakeapi_reply(f.api, "GET", "/api/v1/sessions", &fakeapi_json("{\"sessions\":[1]}"));
+    fakeapi_reply(f.api, "GET", "/api/v1/sessions", &fakeapi_json("{\"sessions\":1}"));
     fakeapi_reply(f.api, "GET", "/api/v1/sessions", &fakeapi_json("<html>"));
     assert_int_equal(tinkc_rest_delete_checkpoint_wait(f.service, PATH, &error),
                      TINKC_E_NOT_FOUND);

@@ -99,9 +99,9 @@ static void add(const char *sampled, tk_stop_reason stop, const char *message)
         tinkc_chat_continue(k.prompt, k.tpl, k.chat, k.tokenizer, NULL, NULL), TINKC_OK);
     n = tokens_of(&k, tokens);
     assert_memory_equal(tokens + before_n, said, sampled_n * sizeof(*tokens));
-    assert_int_equal(
-        tinkc_tokenizer_text(&text, k.tokenizer, tokens + before_n, n - before_n, false, NULL),
-        TINKC_OK);
+    assert_int_equal(tinkc_tokenizer_text(&text, k.tokenizer, tokens + before_n,
+                                          n - before_n, false, NULL),
+                     TINKC_OK);
     (void)snprintf(wanted, sizeof(wanted), "%s<|end|><|user|>And?<|end|><|assistant|>",
                    message);
     assert_string_equal(text, wanted);
@@ -131,7 +131,8 @@ static void test_chat_sample_unfinished_character(void **unused)
         int32_t said[] = {tinkc_tokenizer_id(k.tokenizer, "\xc3\xaf"),
                           tinkc_tokenizer_end(k.tokenizer)};
         tinkc_samples_free(&k.samples);
-        k.samples = make_samples(said, (size_t)(1 + ended), ended ? TK_STOP_STOP : TK_STOP_LENGTH);
+        k.samples = make_samples(said, (size_t)(1 + ended),
+                                 ended ? TK_STOP_STOP : TK_STOP_LENGTH);
         size_t n = tokens_of(&k, tokens);
         assert_int_equal(
             tinkc_chat_add_sample(k.chat, k.prompt, k.tokenizer, k.samples, 0, NULL),
