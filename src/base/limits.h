@@ -97,6 +97,7 @@
 
 #define TK_HD_HEADER_BYTES     (16 * TK_KIB) /* request line and headers, and buffers */
 #define TK_HD_BODY_LIGHT_BYTES TK_MIB        /* request body of most routes */
+#define TK_HD_PROMPT_BYTES     (4 * TK_KIB)  /* of a body that is handled at once */
 #define TK_HD_STREAM_BYTES     (4 * TK_MIB)  /* of a stream whose reader is slow */
 #define TK_HD_QUERY_MAX        16            /* parameters of a URL */
 

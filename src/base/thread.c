@@ -32,6 +32,11 @@ void tk_mutex_unlock(tk_mutex *mutex)
     (void)pthread_mutex_unlock(&mutex->os);
 }
 
+bool tk_mutex_try_lock(tk_mutex *mutex)
+{
+    return pthread_mutex_trylock(&mutex->os) == 0;
+}
+
 tinkc_code tk_cond_init(tk_cond *cond, tk_err *err)
 {
     pthread_condattr_t attr;

@@ -25,6 +25,8 @@ TK_NODISCARD tinkc_code tk_mutex_init(tk_mutex *mutex, tk_err *err);
 void tk_mutex_dispose(tk_mutex *mutex);
 void tk_mutex_lock(tk_mutex *mutex);
 void tk_mutex_unlock(tk_mutex *mutex);
+/* Locks it if that needs no wait; returns whether it did. */
+TK_NODISCARD bool tk_mutex_try_lock(tk_mutex *mutex);
 
 typedef struct tk_cond {
     pthread_cond_t os;

@@ -173,5 +173,5 @@ static hd_verdict handle(void *user, hd_request *request)
 
 hd_dispatch hd_faults_dispatch(hd_faults *faults)
 {
-    return (hd_dispatch){handle, faults};
+    return (hd_dispatch){handle, faults, false}; /* writes a log, which may wait */
 }

@@ -1,6 +1,7 @@
 /* The HTTP thread. The first call of on_access reads the head (hd_http_head.c); then there
- * is one call per piece of the body; the last one posts the request. After the resume one
- * more call sends the answer (hd_http_answer.c). */
+ * is one call per piece of the body; the last one answers a prompt request, and posts any
+ * other to the workers. After the resume one more call sends the answer
+ * (hd_http_answer.c). */
 #include "httpd/hd_http.h"
 
 #include <string.h>
@@ -85,16 +86,29 @@ static enum MHD_Result on_body(exchange *x, const char *data, size_t n)
     return MHD_YES;
 }
 
-/* Counts a complete request; returns false when the workers may not have it any more.
+/* Counts a complete request. */
+static void count_complete(exchange *x)
+{
+    x->posted = true;
+    tk_mutex_lock(&x->http->lock);
+    x->http->answering++;
+    tk_mutex_unlock(&x->http->lock);
+}
+
+/* Gives the request to the workers; returns false when they may not have it any more.
  * Under the lock, so that no request is suspended after a stop has counted them: the
  * library aborts when it is stopped with a suspended connection. */
-static bool admit(hd_http *http)
+static bool post(exchange *x)
 {
+    hd_http *http = x->http;
     tk_mutex_lock(&http->lock);
     bool open = !atomic_load(&http->closing);
     http->suspended += open;
-    http->answering++;
     tk_mutex_unlock(&http->lock);
+    if (open) {
+        MHD_suspend_connection(x->connection);
+        hd_work_post(http->config.work, x->request);
+    }
     return open;
 }
 
@@ -105,14 +119,17 @@ static enum MHD_Result on_complete(exchange *x)
     if (x->refused || x->posted) {
         return hd_http_send_answer(x);
     }
-    x->posted = true;
-    if (!admit(http)) {
-        hd_http_refuse(x, 503, "the server is stopping");
+    count_complete(x);
+    if (!atomic_load(&http->closing) &&
+        hd_work_is_prompt(http->config.work, x->request) &&
+        hd_work_handle(http->config.work, x->request) == HD_ANSWERED) {
         return hd_http_send_answer(x);
     }
-    MHD_suspend_connection(x->connection);
-    hd_work_post(http->config.work, x->request);
-    return MHD_YES;
+    if (post(x)) {
+        return MHD_YES;
+    }
+    hd_http_refuse(x, 503, "the server is stopping");
+    return hd_http_send_answer(x);
 }
 
 static enum MHD_Result on_head(exchange *x, const hd_http_line *line)

@@ -1,6 +1,7 @@
 /* HTTP: libmicrohttpd with one epoll thread, which only collects bytes, checks whether
- * the caller may ask, and sends answers. A complete request is suspended and posted to
- * the workers; its resume wakes this thread, which sends the answer. Only hd_http*.c know
+ * the caller may ask, and sends answers. A complete request is handled at once when that
+ * takes microseconds (HD_ROUTE_PROMPT), else suspended and posted to the workers; its
+ * resume wakes this thread, which sends the answer. Only hd_http*.c know
  * the library. Nothing here knows what the requests are about. */
 #ifndef HTTPD_HD_HTTP_H
 #define HTTPD_HD_HTTP_H

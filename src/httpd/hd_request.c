@@ -58,6 +58,11 @@ hd_verdict hd_request_wait(hd_request *request)
         request->free_state = NULL;
     }
     request->may_wait = true;
+    return hd_request_hop(request);
+}
+
+hd_verdict hd_request_hop(hd_request *request)
+{
     if (request->due_ns == 0) {
         request->due_ns = 1; /* long ago: at once */
     }

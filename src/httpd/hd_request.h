@@ -86,6 +86,7 @@ typedef struct hd_request {
     void (*refuse)(struct hd_request *request, int status, const tk_err *err);
     int refusals; /* of hd_reply.c */
 
+    bool is_inline;     /* its handler runs on the HTTP thread; see hd_request_hop */
     bool may_wait;      /* its worker may wait for the disk; see hd_request_wait */
     tk_list queued;     /* in the workers' queue */
     int64_t due_ns;     /* of HD_LATER; 0 = it was never delayed */
@@ -126,6 +127,12 @@ tk_quota *hd_request_quota(const hd_request *request);
  * from the start and with `may_wait` set. What the handler keeps with it is freed. The
  * handler returns what this returns. */
 hd_verdict hd_request_wait(hd_request *request);
+
+/* Gives the request to a worker, where its handler runs again, from the start and without
+ * `is_inline`: what a handler of a PROMPT route does when it would have to wait for a lock
+ * that another thread holds, or has more to do than a few microseconds' work. The handler
+ * returns what this returns. */
+hd_verdict hd_request_hop(hd_request *request);
 
 /* Frees the body and everything decoded: what is parked should be small. */
 void hd_request_shrink(hd_request *request);

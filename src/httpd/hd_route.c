@@ -107,4 +107,4 @@ static hd_verdict handle(void *user, hd_request *request)
     return route->handler(request);
 }
 
-const hd_dispatch hd_route_dispatch = {handle, NULL};
+const hd_dispatch hd_route_dispatch = {handle, NULL, true};

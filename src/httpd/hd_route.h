@@ -11,7 +11,11 @@ typedef hd_verdict (*hd_handler)(hd_request *request);
 
 /* At most one of PROMPT, LIGHT, HEAVY and SLOW. The first three wait neither for the disk
  * nor for another thread's work. A handler without a class may; others give a request to
- * such a worker with hd_request_wait. */
+ * such a worker with hd_request_wait.
+ *
+ * A PROMPT handler runs on the HTTP thread as soon as a small request is complete, and every
+ * connection waits while it runs: it parks nothing, delays nothing, and takes no lock that
+ * another thread may hold for long (tk_mutex_try_lock, then hd_request_hop). */
 enum {
     HD_ROUTE_HEAVY = 1u << 0,  /* decodes large bodies */
     HD_ROUTE_OPEN = 1u << 1,   /* needs no key */
@@ -49,6 +53,7 @@ const hd_route *hd_route_find(const hd_routes *routes, const char *method, tk_st
 typedef struct hd_dispatch {
     hd_verdict (*handle)(void *user, hd_request *request);
     void *user;
+    bool is_quick; /* adds no wait to a handler: may be called on the HTTP thread */
 } hd_dispatch;
 
 /* Runs the handler of the request's route; a parameter of the query that the route does

@@ -144,29 +144,49 @@ static void delay(hd_work *work, hd_request *request)
     tk_mutex_unlock(&work->lock);
 }
 
+static hd_verdict dispatch(const hd_work *work, hd_request *request)
+{
+    hd_verdict verdict = work->dispatch.handle(work->dispatch.user, request);
+    if (verdict == HD_ANSWERED && request->status == 0) {
+        (void)hd_reply_fail(request, 500, "the handler gave no answer");
+    }
+    return verdict;
+}
+
 static void run(void *user)
 {
     worker *me = user;
-    const hd_dispatch *dispatch = &me->work->dispatch;
     hd_request *request;
     while ((request = take(me)) != NULL) {
-        hd_verdict verdict = dispatch->handle(dispatch->user, request);
-        if (verdict == HD_PARKED) {
-            continue;
-        }
+        hd_verdict verdict = dispatch(me->work, request);
         if (verdict == HD_LATER) {
             delay(me->work, request);
-            continue;
+        } else if (verdict == HD_ANSWERED) {
+            hd_request_resume(request);
         }
-        if (request->status == 0) {
-            (void)hd_reply_fail(request, 500, "the handler gave no answer");
-        }
-        hd_request_resume(request);
     }
+}
+
+bool hd_work_is_prompt(const hd_work *work, const hd_request *request)
+{
+    return work->dispatch.is_quick && (request->route->flags & HD_ROUTE_PROMPT) != 0 &&
+           request->body.n <= TK_HD_PROMPT_BYTES;
+}
+
+hd_verdict hd_work_handle(hd_work *work, hd_request *request)
+{
+    request->is_inline = true;
+    hd_verdict verdict = dispatch(work, request);
+    request->is_inline = false;
+    return verdict;
 }
 
 void hd_work_post(hd_work *work, hd_request *request)
 {
+    if (request->due_ns > 1) { /* 1 is long ago */
+        delay(work, request);
+        return;
+    }
     tk_mutex_lock(&work->lock);
     push(work, request);
     tk_mutex_unlock(&work->lock);

@@ -17,7 +17,16 @@ TK_NODISCARD tinkc_code hd_work_new(hd_work **out, const hd_dispatch *dispatch,
 /* Handles what is queued, then ends. Nothing may be posted any more. Accepts NULL. */
 void hd_work_free(hd_work *work);
 
-/* Takes the request over: its handler runs on a worker. Never fails: the queue is
+/* Returns whether a complete request can be handled at once, on the calling thread: it is
+ * small, of a PROMPT route, and the dispatcher is quick. */
+bool hd_work_is_prompt(const hd_work *work, const hd_request *request);
+
+/* Handles such a request on the calling thread, before it is posted. Returns HD_ANSWERED,
+ * or HD_LATER: then it must be posted. */
+hd_verdict hd_work_handle(hd_work *work, hd_request *request);
+
+/* Takes the request over: its handler runs on a worker, at its due_ns if it was delayed.
+ * Never fails: the queue is
  * intrusive and bounded by the number of connections. Thread: any. */
 void hd_work_post(hd_work *work, hd_request *request);
 

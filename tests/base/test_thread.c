@@ -81,6 +81,20 @@ static void test_thread_condition(void **unused)
 
 /* The deadline is on the monotonic clock: read on the wall clock it would have passed
  * decades ago, and the last wait would end before it. */
+static void test_thread_try_lock(void **unused)
+{
+    tk_mutex lock;
+    tk_err err = TK_ERR_INIT;
+    assert_int_equal(tk_mutex_init(&lock, &err), TINKC_OK);
+    assert_true(tk_mutex_try_lock(&lock));
+    assert_false(tk_mutex_try_lock(&lock));
+    tk_mutex_unlock(&lock);
+    tk_mutex_lock(&lock);
+    assert_false(tk_mutex_try_lock(&lock));
+    tk_mutex_unlock(&lock);
+    tk_mutex_dispose(&lock);
+}
+
 static void test_thread_deadline_passes(void **unused)
 {
     tk_mutex lock = TK_MUTEX_INIT;
@@ -177,6 +191,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_thread_name_and_signals),
         cmocka_unit_test(test_thread_condition),
+        cmocka_unit_test(test_thread_try_lock),
         cmocka_unit_test(test_thread_deadline_passes),
         cmocka_unit_test(test_thread_once),
         cmocka_unit_test(test_thread_start_failure_is_reported),

@@ -158,7 +158,7 @@ static void test_hd_http_dispatchers_wrap(void **state)
 {
     app it;
     atomic_int calls = 0;
-    const hd_dispatch outer = {wrap, &calls};
+    const hd_dispatch outer = {wrap, &calls, true};
     open_app(&it, &outer, NULL);
     assert_int_equal(ask(&it, "/hello/you", NULL), 418);
     assert_int_equal(atomic_load(&calls), 1);

@@ -2,6 +2,7 @@
  * application writes the body of each. */
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "httpd/hd_http.h"
 #include "httpd/hd_reply.h"
 #include "support/httpget.h"
@@ -177,7 +178,8 @@ static void test_hd_refuse_while_stopping(void **state)
     httpget *connection = httpget_connect(it.port);
     assert_non_null(connection);
     assert_true(httpget_send(connection, head, sizeof(head) - 1));
-    while (stats.active == 0) {
+    int64_t until = tk_clock_mono_ns(NULL) + INT64_C(60000) * TK_NS_PER_MS;
+    while (stats.active == 0 && tk_clock_mono_ns(NULL) < until) {
         hd_http_get_stats(it.http, &stats);
     }
     hd_http_quiesce(it.http);

@@ -3,7 +3,9 @@
 #include <poll.h>
 #include <sqlite3.h>
 
+#include "httpd/hd_http.h"
 #include "server/api/srv_api.h"
+#include "server/run/srv_state.h"
 #include "server/wirefix.h"
 
 #define WAITERS 6 /* more than there are workers for them */
@@ -112,11 +114,40 @@ static void test_srv_busy_classes(void **state)
     assert_int_equal(n, TK_ARRAY_LEN(prompt));
 }
 
+/* Waits until so many requests are with workers or parked, for a minute at most. */
+static void wait_for_suspended(fix *t, size_t n)
+{
+    hd_http_stats stats = {.suspended = n + 1};
+    int64_t until = tk_clock_mono_ns(NULL) + INT64_C(60000) * TK_NS_PER_MS;
+    while (stats.suspended != n && tk_clock_mono_ns(NULL) < until) {
+        hd_http_get_stats(t->f.server->http, &stats);
+    }
+    assert_int_equal(stats.suspended, n);
+}
+
+/* The HTTP thread does not wait for the lock of the state: the heartbeat does, on a worker. */
+static void test_srv_busy_lock_is_not_waited_for(void **state)
+{
+    fix t;
+    open_fix(&t, (srv_options){.poll_ms = 1});
+    const char *beat = format_body(&t, "{\"session_id\":\"%s\"}", t.session);
+    wait_for_suspended(&t, 0);
+    tk_mutex_lock(&t.f.server->lock);
+    httpget *waits = begin(&t, API "session_heartbeat", beat);
+    wait_for_suspended(&t, 1);
+    (void)srvfix_ask(&t.f, "GET", API "healthz", NULL);
+    tk_mutex_unlock(&t.f.server->lock);
+    assert_int_equal(t.f.status, 200);
+    assert_int_equal(end(&waits), 200);
+    close_fix(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_srv_busy_health_is_prompt),
         cmocka_unit_test(test_srv_busy_classes),
+        cmocka_unit_test(test_srv_busy_lock_is_not_waited_for),
     };
     return cmocka_run_group_tests_name("srv_busy", tests, NULL, NULL);
 }

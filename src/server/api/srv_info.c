@@ -62,6 +62,9 @@ static void put(tk_buf *out, const metric *m)
 
 hd_verdict srv_info_metrics(hd_request *request)
 {
+    if (request->is_inline) {
+        return hd_request_hop(request); /* takes the lock, writes many lines */
+    }
     srv *server = request->app;
     srv_engine_stats engine;
     hd_http_stats http;

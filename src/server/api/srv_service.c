@@ -82,7 +82,11 @@ hd_verdict srv_service_heartbeat(hd_request *request)
     }
     /* A session that was ended, or made before a restart, is still answered: its client
      * would only warn without end (docs/protocol.md §10). */
-    if (!srv_session_beat(server, msg.session_id.v)) {
+    srv_beat beat = srv_session_beat(server, msg.session_id.v, request->is_inline);
+    if (beat == SRV_BEAT_BUSY) {
+        return hd_request_hop(request);
+    }
+    if (beat == SRV_BEAT_UNKNOWN) {
         tk_err err = TK_ERR_INIT;
         if (!request->may_wait) {
             return hd_request_wait(request);

@@ -86,16 +86,21 @@ tinkc_code srv_session_open(char id[TK_UUID_TEXT_BYTES], srv *server, tk_str key
 
 /* ---- signs of life ---- */
 
-bool srv_session_beat(srv *server, tk_str id)
+srv_beat srv_session_beat(srv *server, tk_str id, bool at_once)
 {
-    tk_mutex_lock(&server->lock);
+    if (at_once && !tk_mutex_try_lock(&server->lock)) {
+        return SRV_BEAT_BUSY;
+    }
+    if (!at_once) {
+        tk_mutex_lock(&server->lock);
+    }
     srv_session *session = srv_session_find(server, id);
     if (session != NULL) {
         session->seen_ns = tk_clock_mono_ns(NULL);
         session->beaten = true;
     }
     tk_mutex_unlock(&server->lock);
-    return session != NULL;
+    return session != NULL ? SRV_BEAT_KNOWN : SRV_BEAT_UNKNOWN;
 }
 
 void srv_session_hear(srv *server, tk_str id)

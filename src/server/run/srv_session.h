@@ -39,8 +39,11 @@ TK_NODISCARD tinkc_code srv_session_open(char id[TK_UUID_TEXT_BYTES], srv *serve
  * Thread: a worker. */
 bool srv_session_end(srv *server, tk_str id);
 
-/* Counts a heartbeat. Returns false when there is no such session. Thread: a worker. */
-bool srv_session_beat(srv *server, tk_str id);
+typedef enum srv_beat { SRV_BEAT_KNOWN, SRV_BEAT_UNKNOWN, SRV_BEAT_BUSY } srv_beat;
+
+/* Counts a heartbeat of a session, which may be unknown. With `at_once` it counts nothing
+ * while another thread holds the lock (BUSY). Thread: a worker, or HTTP `at_once`. */
+srv_beat srv_session_beat(srv *server, tk_str id, bool at_once);
 
 /* Returns the session or NULL. Under the lock. */
 srv_session *srv_session_find(srv *server, tk_str id);
