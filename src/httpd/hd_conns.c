@@ -4,6 +4,7 @@
 #include "httpd/hd_conns.h"
 
 #include <netinet/in.h>
+#include <poll.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -294,6 +295,12 @@ void hd_conns_idle(hd_conn *conn)
         wait_for_head(conn);
     }
     tk_mutex_unlock(&conn->conns->lock);
+}
+
+bool hd_conns_is_gone(int fd)
+{
+    struct pollfd at = {.fd = fd, .events = POLLRDHUP};
+    return poll(&at, 1, 0) > 0 && (at.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
 void hd_conns_get_stats(hd_conns *conns, hd_conns_stats *out)

@@ -49,6 +49,9 @@ TK_NODISCARD bool hd_conns_head(hd_conn *conn, bool accepted, uint64_t bytes);
 void hd_conns_busy(hd_conn *conn);
 /* An answer of `bytes` is being sent. */
 void hd_conns_sending(hd_conn *conn, uint64_t bytes);
+/* Returns whether the peer of a socket has left or closed its sending side. Thread: any,
+ * while the socket is open. */
+bool hd_conns_is_gone(int fd);
 /* The request has ended: the next one may come. */
 void hd_conns_idle(hd_conn *conn);
 

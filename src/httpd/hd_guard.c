@@ -83,9 +83,19 @@ static bool is_form(tk_str type)
     return false;
 }
 
+/* Returns KEY of "Bearer KEY", or an empty text. */
+static tk_str bearer_of(tk_str authorization)
+{
+    tk_str scheme = tk_str_cut(&authorization, ' ');
+    return tk_str_is_nocase(scheme, "Bearer") ? tk_str_trim(authorization) : TK_STR("");
+}
+
 bool hd_guard_knows(const hd_guard *guard, const hd_guard_caller *caller)
 {
-    return hd_guard_takes(guard, caller->key);
+    /* Both are compared, whatever the first one is. */
+    bool key = hd_guard_takes(guard, caller->key);
+    bool bearer = hd_guard_takes(guard, bearer_of(caller->authorization));
+    return key || bearer;
 }
 
 bool hd_guard_takes(const hd_guard *guard, tk_str token)

@@ -12,7 +12,8 @@ typedef struct hd_guard {
 } hd_guard;
 
 typedef struct hd_guard_caller {
-    tk_str host, origin, key; /* headers; empty = absent */
+    tk_str host, origin, key; /* headers (key: X-API-Key); empty = absent */
+    tk_str authorization;     /* "Bearer KEY": the key may come so, too */
     tk_str site, type;        /* Sec-Fetch-Site, Content-Type */
     bool open;                /* the route needs no key */
 } hd_guard_caller;
@@ -21,7 +22,7 @@ typedef struct hd_guard_caller {
  * Comparing keys takes the same time wherever they differ. */
 int hd_guard_check(const hd_guard *guard, const hd_guard_caller *caller, tk_err *err);
 
-/* Returns whether the caller sent the key, or there is none. */
+/* Returns whether the caller sent the key in one of its headers, or there is none. */
 bool hd_guard_knows(const hd_guard *guard, const hd_guard_caller *caller);
 
 /* Returns whether a text is the key, or there is none. */

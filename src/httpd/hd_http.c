@@ -40,6 +40,18 @@ static hd_conn *conn_of(struct MHD_Connection *connection)
     return info != NULL ? info->socket_context : NULL;
 }
 
+int hd_http_fd(const exchange *x)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(x->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    return info != NULL ? info->connect_fd : -1;
+}
+
+static bool is_gone(const hd_request *request)
+{
+    return hd_conns_is_gone(hd_http_fd(request->http));
+}
+
 static exchange *begin(hd_http *http, struct MHD_Connection *connection)
 {
     exchange *x = tk_zalloc(sizeof(*x));
@@ -56,6 +68,7 @@ static exchange *begin(hd_http *http, struct MHD_Connection *connection)
     request->http = x;
     request->resume = hd_http_resume;
     request->header = hd_http_header;
+    request->is_gone = is_gone;
     request->refuse = http->config.refuse;
     tk_mutex_lock(&http->lock);
     http->total++;

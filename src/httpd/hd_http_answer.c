@@ -77,8 +77,8 @@ static struct MHD_Response *make_response(hd_request *request)
                                                  NULL);
     }
     if (request->stream != NULL) {
-        request->stream->resume = on_stream_resume;
-        request->stream->user = request->http;
+        hd_stream_attach(request->stream, on_stream_resume, request->http,
+                         hd_http_fd(request->http));
         return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK,
                                                  read_stream, request->http, NULL);
     }

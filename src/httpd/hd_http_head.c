@@ -247,6 +247,7 @@ static bool check_caller(exchange *x)
         .site = header(x->connection, "Sec-Fetch-Site"),
         .type = header(x->connection, MHD_HTTP_HEADER_CONTENT_TYPE),
         .key = header(x->connection, "X-API-Key"),
+        .authorization = header(x->connection, MHD_HTTP_HEADER_AUTHORIZATION),
         .open =
             x->request->route != NULL && (x->request->route->flags & HD_ROUTE_OPEN) != 0,
     };

@@ -74,6 +74,9 @@ void hd_http_refuse(exchange *x, int status, const char *text);
 /* Gives a suspended connection back to the HTTP thread. Thread: any. */
 void hd_http_resume(hd_request *request);
 
+/* Returns the socket of the connection. */
+int hd_http_fd(const exchange *x);
+
 /* Queues the answer of the request; MHD_NO closes the connection. */
 enum MHD_Result hd_http_send_answer(exchange *x);
 

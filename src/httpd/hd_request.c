@@ -97,6 +97,11 @@ tk_str hd_request_header(const hd_request *request, const char *name)
     return request->header != NULL ? request->header(request, name) : (tk_str){NULL, 0};
 }
 
+bool hd_request_is_gone(const hd_request *request)
+{
+    return request->is_gone != NULL && request->is_gone(request);
+}
+
 /* ---- memory that outlives its request ---- */
 
 void hd_request_init_memory(hd_memory *memory, hd_budget *budget)

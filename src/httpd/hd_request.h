@@ -94,7 +94,8 @@ typedef struct hd_request {
     void (*resume)(struct hd_request *request);
     /* Returns a header, or {NULL, 0}; NULL = there are none. */
     tk_str (*header)(const struct hd_request *request, const char *name);
-    void *http; /* of hd_http.c */
+    bool (*is_gone)(const struct hd_request *request); /* NULL = never */
+    void *http;                                        /* of hd_http.c */
 } hd_request;
 
 /* What a handler did. */
@@ -119,6 +120,13 @@ tk_str hd_request_query(const hd_request *request, const char *name);
  * with a NUL and is there until the request is resumed or its handler has answered, also
  * after hd_request_shrink and hd_request_move_memory. */
 tk_str hd_request_header(const hd_request *request, const char *name);
+
+/* Returns whether the client of a parked request, or of one that a worker has, has left, so
+ * that the work for it can be ended; one that has closed its sending side counts as gone.
+ * The request must be answered and resumed all the same. A system call: ask now and then.
+ * For the producer of a stream, which has no request, there is hd_stream_is_gone. Thread:
+ * the one that has the request. */
+bool hd_request_is_gone(const hd_request *request);
 
 /* Returns the quota that counts what the request allocates. */
 tk_quota *hd_request_quota(const hd_request *request);

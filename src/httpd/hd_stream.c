@@ -5,6 +5,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "httpd/hd_conns.h"
 
 hd_stream *hd_stream_new(hd_budget *budget)
 {
@@ -18,6 +19,7 @@ hd_stream *hd_stream_new(hd_budget *budget)
         tk_buf_init_quota(&stream->pending, TK_HD_STREAM_BYTES,
                           hd_budget_quota(budget, HD_PART_STREAMS));
         stream->owners = 2;
+        stream->fd = -1;
     }
     return stream;
 }
@@ -42,7 +44,6 @@ static void unlock_and_wake(hd_stream *stream)
 {
     bool wake = stream->waiting;
     stream->waiting = false;
-    /* Both are set before the connection waits, so they may be read only then. */
     void (*resume)(void *) = wake ? stream->resume : NULL;
     void *user = wake ? stream->user : NULL;
     tk_mutex_unlock(&stream->lock);
@@ -81,6 +82,24 @@ void hd_stream_end(hd_stream *stream)
     tk_mutex_lock(&stream->lock);
     stream->ended = true;
     unlock_and_wake(stream);
+}
+
+bool hd_stream_is_gone(hd_stream *stream)
+{
+    tk_mutex_lock(&stream->lock); /* the socket is open until hd_stream_leave */
+    bool gone = stream->gone || stream->pending.failure != TINKC_OK ||
+                (stream->fd >= 0 && hd_conns_is_gone(stream->fd));
+    tk_mutex_unlock(&stream->lock);
+    return gone;
+}
+
+void hd_stream_attach(hd_stream *stream, void (*resume)(void *user), void *user, int fd)
+{
+    tk_mutex_lock(&stream->lock);
+    stream->resume = resume;
+    stream->user = user;
+    stream->fd = fd;
+    tk_mutex_unlock(&stream->lock);
 }
 
 long hd_stream_take(hd_stream *stream, char *out, size_t max, void (*on_wait)(void *user),

@@ -22,8 +22,9 @@ struct hd_stream {
     bool gone;    /* the client has left, or the answer is complete */
     bool waiting; /* the connection is suspended until there is more */
     unsigned owners;
-    void (*resume)(void *user); /* of a connection that waits; set by hd_http.c */
+    void (*resume)(void *user); /* of a connection that waits */
     void *user;
+    int fd; /* of the connection; -1 = none yet */
 };
 
 /* Two owners; NULL when out of memory. */
@@ -36,7 +37,17 @@ void hd_stream_release(hd_stream *stream); /* accepts NULL */
 bool hd_stream_put(hd_stream *stream, tk_str bytes);
 void hd_stream_end(hd_stream *stream);
 
+/* Returns whether the client has left (one that has closed its sending side counts), or
+ * nothing is read any more: what makes the bytes can be ended, and the stream with
+ * hd_stream_end. hd_stream_put says so too, but only some bytes after the client has left,
+ * and a producer that has nothing to append would not learn it at all. A system call: ask
+ * now and then. */
+bool hd_stream_is_gone(hd_stream *stream);
+
 /* ---- HTTP thread ---- */
+
+/* Gives the stream its connection, before the first hd_stream_take. */
+void hd_stream_attach(hd_stream *stream, void (*resume)(void *user), void *user, int fd);
 
 /* Copies bytes to out[0..max) and returns their number; 0 = none now: `on_wait` was
  * called and suspends the connection, `resume` will be called when there are more; -1 =

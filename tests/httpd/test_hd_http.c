@@ -2,11 +2,13 @@
  * Shows that src/httpd needs no other folder of the server, and what a dispatcher,
  * a delay and a parked request do from the first byte to the stop. */
 #include "base/clock.h"
+#include "base/mem.h"
 #include "httpd/hd_http.h"
 #include "httpd/hd_reply.h"
 #include "support/httpget.h"
 #include "support/test.h"
 
+#define LARGE  (32 * TK_MIB)
 #define FAR_NS (INT64_C(3600000) * TK_NS_PER_MS)
 
 typedef struct app {
@@ -49,7 +51,20 @@ static hd_verdict later(hd_request *request)
     return hd_reply_fixed(request, 200, HD_TYPE_JSON, TK_STR("\"late\""));
 }
 
+/* Answers with the parameters of the path, a header, and the size of the body. */
+static hd_verdict tell(hd_request *request)
+{
+    tk_str header = hd_request_header(request, "anthropic-version");
+    tk_buf buf;
+    tk_buf_init(&buf, TK_KIB);
+    tk_buf_printf(&buf, TK_STR_FMT "|" TK_STR_FMT "|%zu", TK_STR_ARG(request->params[0]),
+                  TK_STR_ARG(header), request->body.n);
+    return hd_reply_buf(request, 200, HD_TYPE_TEXT, &buf);
+}
+
 static const hd_route rows[] = {
+    {"POST", "/v1/chat/completions", tell, HD_ROUTE_HEAVY, LARGE, NULL},
+    {"POST", "/e/*/v1/chat/completions", tell, HD_ROUTE_HEAVY, LARGE, NULL},
     {"GET", "/hello/*", hello, 0, 0, NULL},
     {"POST", "/keep", keep, HD_ROUTE_HEAVY, 16, NULL},
     {"GET", "/later", later, 0, 0, NULL},
@@ -61,7 +76,7 @@ static void open_app(app *it, const hd_dispatch *dispatch, const char *key)
 {
     tk_err err = TK_ERR_INIT;
     memset(it, 0, sizeof(*it));
-    hd_budget_init(&it->memory, TK_MIB, NULL);
+    hd_budget_init(&it->memory, 4 * LARGE, NULL);
     assert_int_equal(hd_work_new(&it->work, dispatch, &err), TINKC_OK);
     const hd_http_config config = {.host = "127.0.0.1",
                                    .api_key = key,
@@ -119,6 +134,55 @@ static void test_hd_http_checks_the_key(void **state)
     close_app(&it);
 }
 
+static void expect(app *it, const httpget_request *request, const char *text)
+{
+    httpget_response response;
+    assert_int_equal(httpget_once(it->port, request, &response), HTTPGET_OK);
+    assert_int_equal(response.status, 200);
+    assert_string_equal((const char *)response.body.p, text);
+    httpget_response_dispose(&response);
+}
+
+/* The same handler under several prefixes, one of them a parameter, with any header. */
+static void test_hd_http_gives_parameters_and_headers(void **state)
+{
+    app it;
+    open_app(&it, &hd_route_dispatch, NULL);
+    httpget_request request = {.target = "/v1/chat/completions", .body = "{}"};
+    expect(&it, &request, "||2");
+    request.headers = "Anthropic-Version: 2023-06-01\r\nX-Other: a\r\n";
+    expect(&it, &request, "|2023-06-01|2");
+    request.target = "/e/episode:1/v1/chat/completions";
+    expect(&it, &request, "episode:1|2023-06-01|2");
+    assert_int_equal(ask(&it, "/e//v1/chat/completions", "{}"), 404);
+    assert_int_equal(ask(&it, "/e/a/b/v1/chat/completions", "{}"), 404);
+    assert_int_equal(ask(&it, "/x/a/v1/chat/completions", "{}"), 404);
+    assert_int_equal(ask(&it, "/e/a/v1/chat/completions", NULL), 405);
+    close_app(&it);
+}
+
+/* A route may take large bodies, up to its limit. */
+static void test_hd_http_takes_large_bodies(void **state)
+{
+    app it;
+    httpget_response response;
+    char *body = tk_malloc(LARGE + 1);
+    open_app(&it, &hd_route_dispatch, NULL);
+    assert_non_null(body);
+    memset(body, 'x', LARGE + 1);
+    httpget_request request = {
+        .target = "/v1/chat/completions", .body = body, .body_n = LARGE};
+    expect(&it, &request, "||33554432");
+    request.chunk = TK_MIB;
+    expect(&it, &request, "||33554432");
+    request.body_n++;
+    assert_int_equal(httpget_once(it.port, &request, &response), HTTPGET_OK);
+    assert_int_equal(response.status, 413);
+    httpget_response_dispose(&response);
+    tk_free(body);
+    close_app(&it);
+}
+
 /* A request that is delayed for an hour is handled when the front stops taking
  * requests. */
 static void test_hd_http_stop_ends_delays(void **state)
@@ -171,6 +235,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hd_http_serves_any_application),
         cmocka_unit_test(test_hd_http_checks_the_key),
+        cmocka_unit_test(test_hd_http_gives_parameters_and_headers),
+        cmocka_unit_test(test_hd_http_takes_large_bodies),
         cmocka_unit_test(test_hd_http_stop_ends_delays),
         cmocka_unit_test(test_hd_http_dispatchers_wrap),
     };

@@ -289,6 +289,43 @@ static void test_hd_http_head_of_pages(void **state)
     close_app(&it);
 }
 
+/* The key comes as X-API-Key or as a bearer token; one of them must be right. */
+static void test_hd_http_head_keys(void **state)
+{
+    static const struct {
+        const char *headers;
+        int status;
+    } all[] = {
+        {NULL, 401},
+        {"X-API-Key: tml-key\r\n", 200},
+        {"x-api-key: tml-key\r\n", 200},
+        {"Authorization: Bearer tml-key\r\n", 200},
+        {"authorization: bearer  tml-key\r\n", 200},
+        {"X-API-Key: none\r\nAuthorization: Bearer tml-key\r\n", 200},
+        {"X-API-Key: tml-key\r\nAuthorization: Bearer none\r\n", 200},
+        {"X-API-Key: none\r\nAuthorization: Bearer none\r\n", 401},
+        {"X-API-Key: Bearer tml-key\r\n", 401},
+        {"X-API-Key:\r\n", 401},
+        {"Authorization: tml-key\r\n", 401},
+        {"Authorization: Basic tml-key\r\n", 401},
+        {"Authorization: Bearer\r\n", 401},
+        {"Authorization: Bearer tml-keys\r\n", 401},
+        {"Authorization: Bearer tml-ke\r\n", 401},
+        {"Authorization: Bearertml-key\r\n", 401},
+        {"Proxy-Authorization: Bearer tml-key\r\n", 401},
+        {"Authorization: Bearer tml-key\r\nAuthorization: Bearer none\r\n", 400},
+    };
+    app it;
+    open_app(&it, "tml-key");
+    for (size_t i = 0; i < TK_ARRAY_LEN(all); i++) {
+        int status = ask(&it, all[i].headers, NULL);
+        if (status != all[i].status) {
+            fail_msg("%s: %d", all[i].headers != NULL ? all[i].headers : "", status);
+        }
+    }
+    close_app(&it);
+}
+
 /* A name that a stranger's DNS points to this machine. */
 static void test_hd_http_head_of_other_names(void **state)
 {
@@ -331,6 +368,7 @@ int main(void)
         cmocka_unit_test(test_hd_http_head_in_pieces),
         cmocka_unit_test(test_hd_http_head_limits),
         cmocka_unit_test(test_hd_http_head_of_pages),
+        cmocka_unit_test(test_hd_http_head_keys),
         cmocka_unit_test(test_hd_http_head_of_other_names),
     };
     return cmocka_run_group_tests_name("hd_http_head", tests, NULL, NULL);
