@@ -46,6 +46,8 @@ typedef struct fakeapi_tinker_options {
     int failure_status;       /* of polls of failed work; 0 = 200 */
     size_t nan_after;         /* optimizer steps, after which log-probabilities are NaN;
                                   0 = never. Only in protobuf */
+    bool any_order;           /* an optim_step is applied before the work whose result
+                                  was not fetched yet: it changes nothing */
     const char *load_answer;  /* to load_weights, in place of the work; NULL = it loads */
 } fakeapi_tinker_options;
 

@@ -262,7 +262,7 @@ static void put_try_again(const tinker *t, const tinker_future *future,
     fakeapi_bytes_puts(&out->body, "}");
 }
 
-static void put_result(const tinker *t, const tinker_future *future, unsigned flags,
+static void put_result(const tinker *t, tinker_future *future, unsigned flags,
                        fakeapi_answer *out)
 {
     if (future->state == TINKER_LOST) {
@@ -286,6 +286,19 @@ static void put_result(const tinker *t, const tinker_future *future, unsigned fl
     }
     out->content_type = is_proto ? "application/x-protobuf" : NULL;
     fakeapi_bytes_put(&out->body, result->p, result->n);
+    future->is_fetched = true;
+}
+
+bool tinker_is_fetched(tinker *t, const char *model_id)
+{
+    for (size_t i = 0; i < t->ops.n; i++) {
+        const fakeapi_tinker_op *op = t->ops.items[i];
+        const tinker_future *future = tinker_future_find(t, op->request_id);
+        if (strcmp(op->model_id, model_id) == 0 && !future->is_fetched) {
+            return false;
+        }
+    }
+    return true;
 }
 
 bool tinker_retrieve(tinker_call *call)

@@ -42,6 +42,7 @@ typedef struct tinker_future {
     char *id; /* "future-<index>" */
     tinker_state state;
     bool is_failed;
+    bool is_fetched; /* its result was sent */
     bool has_proto;
     fakeapi_bytes json, proto; /* the result, ready from the start, sent when DONE */
     fakeapi_waiters polls;
@@ -132,6 +133,8 @@ typedef enum tinker_recall { TINKER_NEW, TINKER_REPEATED, TINKER_CONFLICT } tink
 tinker_recall tinker_remember(tinker_call *call, const char *scope, int64_t number,
                               size_t *value);
 bool tinker_retrieve(tinker_call *call);
+/* Whether the results of all work of that model were sent. */
+bool tinker_is_fetched(tinker *t, const char *model_id);
 void tinker_turn_away(tinker *t, fakeapi_conn *conn);
 void tinker_futures_tick(tinker *t);
 /* Its polls are answered in the next tick. */

@@ -23,14 +23,19 @@ static const fakeapi_tinker_server servers[] = {
      .source =
          "NovaSky-AI/SkyRL, tag skyrl-v0.3.0 (16 July 2026), and the program of PyPI "
          "on a CPU",
-     .note = "the loss is that of the JAX backend; it cannot delete a checkpoint",
+     .note =
+         "the loss is that of the JAX backend; it cannot delete a checkpoint; its engine "
+         "looks for batches and for optimizer steps in two queries, and a step that "
+         "arrives between them with its batch is applied first, without gradients; "
+         "gradients of an unloaded model are added to those of the next in its place",
      .loss = "",
      .kind = "",
      .refusal = &refused_mutely},
     {.name = "SkyRL, newer",
      .source = "NovaSky-AI/SkyRL a956457 (21 August 2026), and the program on a CPU",
      .note = "the JAX backend sends no loss, FSDP and Megatron total_loss:sum or none; a "
-             "sampling_session_id with a colon is refused",
+             "sampling_session_id with a colon is refused; order and gradients of "
+             "unloaded models as in 0.3.0",
      .loss = "",
      .kind = ""},
     {.name = "TuFT",
@@ -87,6 +92,7 @@ static const char cells[TK_MANNER_COUNT][TK_ARRAY_LEN(servers) + 1] = {
     [TK_MANNER_NO_CANCELS] = "-++++++++",
     [TK_MANNER_NO_CHECKPOINT_LIST] = "-++-+++++",
     [TK_MANNER_BARE_ARCHIVES] = "-++----+-",
+    [TK_MANNER_ANY_ORDER] = "-++??????",
     [TK_MANNER_NO_DYNAMIC_CONFIG] = "-++++++++",
     [TK_MANNER_NO_LOSS] = "-++---++-",
     [TK_MANNER_OTHER_LOSS] = "-?++-++--",
@@ -170,6 +176,7 @@ void fakeapi_tinker_server_play(fakeapi_tinker_options *out, size_t index,
         .sampler_kind = server->kind,
         .no_sequence_ids = is_so(index, TK_MANNER_NO_SEQUENCE_IDS),
         .failure_status = is_so(index, TK_MANNER_FAILS_BY_STATUS) ? 400 : 0,
+        .any_order = is_so(index, TK_MANNER_ANY_ORDER),
         .load_answer =
             is_so(index, TK_MANNER_NO_LOAD)
                 ? "{\"error\":\"Endpoint deprecated\",\"reason\":\"load_weights "

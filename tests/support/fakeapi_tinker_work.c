@@ -277,7 +277,9 @@ bool tinker_optim_step(tinker_call *call)
     if (!begin_json(call, &model, &work)) {
         return true;
     }
-    model->steps++;
+    if (!call->t->options.any_order || tinker_is_fetched(call->t, model->id)) {
+        model->steps++;
+    }
     model->requests++;
     fakeapi_bytes_printf(&work.json, "{\"metrics\":{\"steps\":%zu}}", model->steps);
     return tinker_submit(call, &work);

@@ -48,6 +48,15 @@ static const tk_manner_fact facts[TK_MANNER_COUNT] = {
          "sampler_weights/NAME is not found, and NAME is",
          "archives of weights for sampling are asked for by name",
          "test_rest_poll: test_rest_archive_bare"},
+    [TK_MANNER_ANY_ORDER] =
+        {"order not kept",
+         "may do a request before one that it accepted earlier: an optim_step without the "
+         "gradients of its batch",
+         "client/dynamic_config is not found: only servers that have it are known to keep "
+         "the order",
+         "a training request is sent when the one before it of the same model has its "
+         "result, not as soon as it is accepted",
+         "test_peers: test_peers_skyrl_0_3_0"},
     [TK_MANNER_NO_LOSS] =
         {"no loss", "sends no loss among the metrics", "the metrics have none",
          "it is computed from the logprobs of the answer and the inputs sent",

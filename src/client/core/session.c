@@ -339,6 +339,7 @@ static void on_dynamic(tk_call *call, const tk_call_answer *answer)
     tk_core *core = call->user;
     tk_err err = TK_ERR_INIT;
     bool is_absent = tk_wire_error_is_absent(answer->outcome.status);
+    tk_manners_learn(&core->manners, core->log, TK_MANNER_ANY_ORDER, is_absent);
     if (!is_absent && read_dynamic(core, answer, &err) != TINKC_OK) {
         give_up(core, &err);
         return;

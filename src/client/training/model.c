@@ -25,6 +25,8 @@ tinkc_code tk_model_new(tk_model **out, tk_core *core, tk_str id, int64_t first_
                                       flags->fwdbwd_max_chunk_bytes_count.v};
     model->parallel = flags->parallel_fwdbwd_chunks.v;
     model->compress = flags->proto_compress_fwdbwd.v;
+    model->one_by_one =
+        tk_manners_get(tk_core_manners(core), TK_MANNER_ANY_ORDER) == TK_KNOWN_YES;
     *out = model;
     return TINKC_OK;
 }
@@ -52,6 +54,13 @@ void tk_model_unused(tk_model *model, tk_ticket *ticket, int64_t used)
 {
     if (ticket != NULL && ticket->first + used >= model->refuse_steps_below) {
         tk_turn_unused(&model->turn, ticket, used);
+    }
+}
+
+void tk_model_accepted(tk_model *model, tk_ticket **ticket)
+{
+    if (!model->one_by_one) {
+        tk_turn_leave(&model->turn, ticket);
     }
 }
 

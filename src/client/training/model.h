@@ -21,6 +21,8 @@ typedef struct tk_model {
     /* of the server's flags, which do not change */
     tk_split_limits limits;
     bool parallel, compress;
+    bool one_by_one; /* the server may change the order of requests: each waits for the
+                        result of the one before */
     /* Loop thread: optim_steps whose id is below were called while a batch was partly
      * applied; they are refused. */
     int64_t refuse_steps_below;
@@ -39,6 +41,10 @@ void tk_model_unref(tk_model **model); /* sets it to NULL; accepts a NULL inside
 /* Loop thread: nothing was sent under the ids of a ticket after its first `used` ones; the
  * next call gets them if it can (tk_turn_unused). Accepts NULL. */
 void tk_model_unused(tk_model *model, tk_ticket *ticket, int64_t used);
+
+/* Gives the turn of a request back that the server has accepted, unless the next one has
+ * to wait for its result; the request leaves the turn again at its end. Loop thread. */
+void tk_model_accepted(tk_model *model, tk_ticket **ticket);
 
 /* Loop thread: a batch was applied in part; refuses the steps that were called so far. */
 void tk_model_spoil(tk_model *model);

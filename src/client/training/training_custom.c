@@ -120,6 +120,7 @@ static void succeed(custom *self)
 {
     tk_err err = TK_ERR_INIT;
     tinkc_fwdbwd *result = tk_batch_combine(&self->batch, &err);
+    tk_turn_leave(&self->model->turn, &self->ticket);
     if (result == NULL || merge(self, result, &err) != TINKC_OK) {
         tk_fwdbwd_free(result);
         fail(self, &err);
@@ -317,7 +318,7 @@ static void on_submitted(tk_batch *batch)
     if (batch->code != TINKC_OK && tk_batch_is_partial(batch)) {
         tk_model_spoil(self->model);
     }
-    tk_turn_leave(&self->model->turn, &self->ticket);
+    tk_model_accepted(self->model, &self->ticket);
 }
 
 static void on_done(tk_batch *batch)

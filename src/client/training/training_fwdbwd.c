@@ -50,7 +50,7 @@ static void on_submitted(tk_batch *batch)
 {
     fwdbwd *self = batch->user;
     note_failure(self);
-    tk_turn_leave(&self->model->turn, &self->ticket);
+    tk_model_accepted(self->model, &self->ticket);
 }
 
 static void on_done(tk_batch *batch)
@@ -59,6 +59,9 @@ static void on_done(tk_batch *batch)
     tk_err err = TK_ERR_INIT;
     if (batch->code != TINKC_OK) {
         note_failure(self);
+    }
+    tk_turn_leave(&self->model->turn, &self->ticket);
+    if (batch->code != TINKC_OK) {
         tk_op_fail(&self->op, &batch->err);
         return;
     }

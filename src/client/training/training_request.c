@@ -1,7 +1,7 @@
 /* The sequence id is reserved and the body encoded once, in `prepare`: whatever is sent
  * again after a lost answer is the same bytes under the same id, which the server
- * recognises as a repetition. The turn is given back on every way out: accepted, failed,
- * cancelled, never sent. */
+ * recognises as a repetition. The turn is given back on every way out: accepted, done,
+ * failed, cancelled, never sent. */
 #include "client/training/training_request.h"
 
 #include "base/mem.h"
@@ -44,7 +44,7 @@ static void on_settled(tk_submit *submit, tinkc_code code, const tk_err *err)
         return;
     }
     tk_buf_dispose(&self->body);
-    tk_turn_leave(&self->model->turn, &self->ticket);
+    tk_model_accepted(self->model, &self->ticket);
 }
 
 static void on_done(tk_submit *submit, const tk_poll_result *said)
@@ -54,16 +54,17 @@ static void on_done(tk_submit *submit, const tk_poll_result *said)
     tk_err err = TK_ERR_INIT;
     void *result = NULL;
     if (said->code != TINKC_OK) {
-        tk_op_fail(&self->op, said->err);
+        tk_training_request_fail(self, said->err);
         return;
     }
     if (spec->read != NULL) {
         result = spec->read(self, said->json, &err);
         if (result == NULL) {
-            tk_op_fail(&self->op, &err);
+            tk_training_request_fail(self, &err);
             return;
         }
     }
+    tk_turn_leave(&self->model->turn, &self->ticket);
     tk_op_complete(&self->op, result, spec->free_result);
 }
 

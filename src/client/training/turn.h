@@ -8,7 +8,8 @@
  * later ticket waits for it. Ids under which nothing was sent are used again when no other
  * call has come since; else the server sees a gap.
  *
- * Only submissions pass here; waiting for results does not. */
+ * Only submissions pass here; waiting for results does not, unless the server may change
+ * the order of what it accepted (tk_model_accepted). */
 #ifndef CLIENT_TURN_H
 #define CLIENT_TURN_H
 
