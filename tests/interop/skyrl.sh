@@ -155,7 +155,23 @@ check_curves() {
     TINKER_BASE_URL=$peer_url
     serve_end || failed=1
     echo "  losses of the same adapter and data:"
-    python3 $check curves "$work/own.curve" "$work/peer.curve" "$work/ours.curve" || wrong curves "they differ"
+    python3 $check curves "$work/own.curve" "$work/peer.curve" "$work/ours.curve" "${peer:+skyrl}" || wrong curves "they differ"
+}
+
+# SkyRL may do a step before the batch that it accepted first (docs/servers.md, "order not kept"), and logs that it
+# stepped on zero gradients. Our client must not let that happen; the second request of `repeated request` in
+# doctor --deep does, and the official SDK may.
+empty_steps() { [ ! -s "$work/skyrl.log" ] || grep -c 'No accumulated gradients' "$work/skyrl.log"; }
+
+check_order() { # COUNT BEFORE
+    local now
+    now=$(empty_steps)
+    [ -n "$peer" ] || return
+    if [ "$now" = "$1" ]; then
+        echo "  order: ok, no step without its gradients"
+    else
+        wrong order "$((now - $1)) steps without their gradients"
+    fi
 }
 
 # The least of some runs counts: others may use the machine.
@@ -193,6 +209,7 @@ check_run health '^ok$' "$tinkc" health
 check_run models "$model" "$tinkc" models
 check_run doctor 'sampling +ok' "$tinkc" doctor
 check_deep
+empty=$(empty_steps)
 check_run sample '^5$' "$tinkc" sample -m "$model" --temperature 0 --max-tokens 32 --chat "What is 2 + 3?"
 check_run chat '^5$' bash -c "echo 'What is 2 + 3?' | '$tinkc' chat -m '$model' --temperature 0 --max-tokens 32"
 check_run 01_hello 'I am Pebble' "$examples/01_hello"
@@ -213,6 +230,7 @@ check_lacks 'checkpoint publish' 'does not offer POST' 'POST [^ ]*/publish:' che
 check_lacks 'checkpoint delete' 'does not offer DELETE' DELETE checkpoint delete -y "$path"
 check_lacks 'audit log' 'does not offer|keeps no audit log' '[A-Z]* [^ ]*audit' audit
 check_curves
+check_order "$empty"
 check_cpu
 
 if [ -n "$peer" ]; then

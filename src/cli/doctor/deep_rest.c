@@ -168,11 +168,21 @@ static deep_verdict check_delete(deep *d)
     return deep_note(d, DEEP_OK, "gone");
 }
 
+/* Uses up the gradients of the losses that were tried, with a rate of 0: there are servers
+ * that add them to those of the next model. */
+static void settle(deep *d)
+{
+    tinkc_adam_params adam = deep_adam;
+    adam.learning_rate = 0;
+    (void)deep_done(d, tinkc_training_optim_step(d->model, &adam));
+}
+
 static deep_verdict check_unload(deep *d)
 {
     if (d->model == NULL) {
         return deep_skip(d, "there is no model that can be trained");
     }
+    settle(d);
     return deep_drop(d, &d->model) ? deep_note(d, DEEP_OK, "done") : deep_failed(d);
 }
 

@@ -37,6 +37,9 @@ struct rig {
     size_t steps, unloads, deletes; /* requests so far */
     bool had_backward;              /* since the last step */
     fakeapi_bytes last_step;        /* body of the last optim_step */
+    char main[80];                  /* id of the model that takes the first step */
+    bool has_left;                  /* it has gradients that no step has used */
+    bool was_left;                  /* when it was unloaded */
     unsigned more;                  /* what is added to seq_ids after a repeated step */
 };
 
@@ -132,15 +135,19 @@ static int lose_optimizer(rig *r, const fakeapi_request *request, fakeapi_bytes 
     return 0;
 }
 
+static bool is_backward(const fakeapi_request *request, const fakeapi_bytes *body)
+{
+    static const char forward_only[] =
+        "cross_entropy\x30\x01"; /* the loss, and the flag */
+    return is_for(request, "forward_backward") &&
+           memmem(body->p, body->n, forward_only, sizeof(forward_only) - 1) == NULL;
+}
+
 /* Gradients of the second pass before a step are lost. */
 static int lose_chunk(rig *r, const fakeapi_request *request, fakeapi_bytes *target,
                       fakeapi_bytes *body)
 {
-    static const char forward_only[] =
-        "cross_entropy\x30\x01"; /* the loss, and the flag */
-    bool has_gradients =
-        is_for(request, "forward_backward") &&
-        memmem(body->p, body->n, forward_only, sizeof(forward_only) - 1) == NULL;
+    bool has_gradients = is_backward(request, body);
     if (has_gradients && r->had_backward) {
         fakeapi_bytes_puts(body, "\x30\x01");
     }
@@ -300,6 +307,26 @@ static void forward(rig *r, const fakeapi_request *request, fakeapi_bytes *targe
     fakeapi_bytes_dispose(&headers);
 }
 
+/* Follows the gradients of the first model. */
+static void watch(rig *r, const fakeapi_request *request, const fakeapi_bytes *body)
+{
+    static const char key[] = "\"model_id\":\"";
+    bool is_step = is_for(request, "optim_step");
+    const char *id = is_step ? memmem(body->p, body->n, key, sizeof(key) - 1) : NULL;
+    if (id != NULL && r->main[0] == '\0') {
+        id += sizeof(key) - 1;
+        (void)snprintf(r->main, sizeof(r->main), "%.*s", (int)strcspn(id, "\""), id);
+    }
+    if (r->main[0] == '\0' ||
+        memmem(body->p, body->n, r->main, strlen(r->main)) == NULL) {
+        return;
+    }
+    r->has_left = is_backward(request, body) || (r->has_left && !is_step);
+    if (is_for(request, "unload_model")) {
+        r->was_left = r->has_left;
+    }
+}
+
 /* On the front's one thread, which waits for the server. */
 static bool answer(void *user, fakeapi_conn *conn, const fakeapi_request *request,
                    fakeapi_answer *out)
@@ -309,6 +336,7 @@ static bool answer(void *user, fakeapi_conn *conn, const fakeapi_request *reques
     fakeapi_bytes_puts(&target, request->target);
     fakeapi_bytes_put(&body, request->body, request->body_n);
     out->status = 0;
+    watch(r, request, &body);
     r->steps += is_for(request, "optim_step");
     r->unloads += is_for(request, "unload_model");
     r->deletes += strcmp(request->method, "DELETE") == 0;
@@ -486,6 +514,8 @@ static void test_deep_not_offered(void **state)
     }
     assert_int_equal(n, TK_ARRAY_LEN(names));
     assert_int_equal(r.p.code, 0);
+    assert_true(r.main[0] != '\0' && r.unloads > 0);
+    assert_false(r.was_left); /* a server may add them to those of the next model */
     rig_close(&r);
 }
 
