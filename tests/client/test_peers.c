@@ -342,6 +342,13 @@ static void download(peerfix *p)
                                                      : "Not Found";
     expect(code, &error, is_file || has_none, says);
     assert_int_equal(downloadfix_entries(folder), is_file || has_none ? 0 : 1);
+    if (is_so(p, TK_MANNER_BARE_ARCHIVES)) { /* by the path that the save returned, too */
+        (void)snprintf(target, sizeof(target), "%s/bare", folder);
+        assert_int_equal(tinkc_download_checkpoint(NULL, p->service, p->weights, target,
+                                                   &options, NULL),
+                         TINKC_OK);
+        assert_int_equal(downloadfix_entries(folder), 2);
+    }
     (void)snprintf(command, sizeof(command), "rm -rf %s", folder);
     assert_int_equal(system(command), 0);
     free(blob.p);

@@ -52,8 +52,7 @@ static const tk_manner_fact facts[TK_MANNER_COUNT] = {
         {"order not kept",
          "may do a request before one that it accepted earlier: an optim_step without the "
          "gradients of its batch",
-         "client/dynamic_config is not found: only servers that have it are known to keep "
-         "the order",
+         "none before it does harm: it is expected where client/dynamic_config is not found",
          "a training request is sent when the one before it of the same model has its "
          "result, not as soon as it is accepted",
          "test_peers: test_peers_skyrl_0_3_0"},
