@@ -186,8 +186,8 @@ int main(int argc, char **argv)
         first += i < 3 ? share / 3 : 0; /* of three steps */
         last += i >= STEPS - 3 ? share / 3 : 0;
     }
-    printf("right: %.3f at the start, %.3f at the end; %d of %d episodes dropped\n", first,
-           last, dropped, STEPS * EPISODES);
+    printf("right: %.3f at the start, %.3f at the end; %d of %d episodes dropped\n",
+           first, last, dropped, STEPS * EPISODES);
     tinkc_queue_close(&queue);
     tinkc_chat_template_free(&tpl);
     tinkc_tokenizer_free(&tokenizer);

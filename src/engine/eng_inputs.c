@@ -21,7 +21,7 @@ static tinkc_code bad(tk_err *err, tk_str name, const char *why)
         memcpy(text, name.p, n);
     }
     text[n] = '\0';
-    tinkc_code code = tk_err_set(err, TINKC_E_INVALID, "%s: %s", text, why);
+    tinkc_code code = tk_err_set(err, TINKC_E_INVALID, "%s", why);
     tk_err_under(err, text);
     tk_err_under(err, "loss_fn_inputs");
     return code;

@@ -8,6 +8,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/similar.h"
 
 #define BLOCK         512      /* elements */
 #define ELEM_MAX_SIZE 8        /* bytes */
@@ -90,8 +91,21 @@ tinkc_code tk_tensor_field_dtype(tk_dtype *out, tk_str name, tk_err *err)
             return TINKC_OK;
         }
     }
+    tk_similar similar = {.typed = name};
+    for (size_t i = 0; i < TK_ARRAY_LEN(map); i++) {
+        tk_similar_try(&similar, map[i].name);
+    }
+    if (similar.best != NULL) {
+        return tk_err_set(err, TINKC_E_INVALID,
+                          "no dtype is known for \"" TK_STR_FMT
+                          "\": give one, or did you mean \"%s\"?",
+                          TK_STR_ARG(name), similar.best);
+    }
     return tk_err_set(err, TINKC_E_INVALID,
-                      "no dtype is known for \"" TK_STR_FMT "\": give one",
+                      "no dtype is known for \"" TK_STR_FMT
+                      "\": give one. Known are target_tokens, weights, advantages, "
+                      "logprobs, clip_low_threshold, clip_high_threshold and "
+                      "sequence_ratio_mask",
                       TK_STR_ARG(name));
 }
 

@@ -112,8 +112,9 @@ static void test_srv_loose_samples_are_lost(void **state)
     }
     srvfix_restart(&t.srv, (srv_options){0});
     for (size_t i = 0; i < 2; i++) {
-        (void)poll_for(&t, ids[i]);
+        const tk_json *json = poll_for(&t, ids[i]);
         assert_int_equal(t.srv.status, 410);
+        assert_non_null(strstr(srvfix_text(json, "detail"), "the server was restarted"));
     }
     (void)poll_for(&t, "00000000000000000000000000000000:sample:1");
     assert_int_equal(t.srv.status, 404);
@@ -137,8 +138,9 @@ static void test_srv_ended_sessions_are_missing(void **state)
         "\"sampling_params\":{\"max_tokens\":1},\"sampling_session_id\":"
         "\"%s:sample:0\",\"seq_id\":0}",
         t.session);
-    (void)srvfix_post(&t.srv, API "asample", body);
+    const tk_json *json = srvfix_post(&t.srv, API "asample", body);
     assert_int_equal(t.srv.status, 404);
+    assert_non_null(strstr(srvfix_text(json, "detail"), "the server was restarted"));
     (void)snprintf(
         body, sizeof(body),
         "{\"session_id\":\"%s\",\"sampling_session_seq_id\":1,\"base_model\":\"" RESTFIX_MODEL

@@ -84,7 +84,8 @@ tinkc_code tk_auth_choose(tk_auth_kind *kind, const char **key,
     return tk_err_set(err, TINKC_E_CONFIG,
                       given == NULL
                           ? "no API key: set api_key (TINKER_API_KEY), or store one with "
-                            "`tinkc auth login`"
+                            "`tinkc auth login`; a local server (`tinkc serve`) needs "
+                            "none: set base_url (TINKER_BASE_URL) to its address"
                           : "an API key must start with \"tml-\"");
 }
 

@@ -88,9 +88,16 @@ static tinkc_code make_log(tk_core *core, tk_err *err)
     tinkc_code code =
         tk_log_new(&core->log, level, config->log_fn, config->log_user, err);
     const char *secrets[] = {config->api_key, config->cf_access_secret};
+    static const char *const names[] = {"api_key", "cf_access_secret"};
     for (size_t i = 0; code == TINKC_OK && i < TK_ARRAY_LEN(secrets); i++) {
         if (secrets[i] != NULL) {
             code = tk_log_add_secret(core->log, tk_str_of(secrets[i]), err);
+        }
+        if (code == TINKC_E_INVALID) {
+            tk_err_clear(err);
+            code = tk_err_set(err, code, "%s: %zu bytes are too short%s", names[i],
+                              strlen(secrets[i]),
+                              i == 0 ? "; an API key starts with \"tml-\"" : "");
         }
     }
     return code;

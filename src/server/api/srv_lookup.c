@@ -1,17 +1,53 @@
 /* One place for the texts that clients read when a name or a path leads to nothing. */
 #include "server/api/srv_lookup.h"
 
+#include <stdio.h>
+#include <string.h>
+
+#include "base/similar.h"
+#include "base/utf8.h"
 #include "httpd/hd_guard.h"
 #include "httpd/hd_reply.h"
 #include "server/run/srv_state.h"
+
+#define NAME_SHOWN_BYTES 80 /* of what a client sent */
+
+/* Says what is served instead, as far as the message has room. */
+static void refuse_base(hd_request *request, const srv_catalog *catalog, tk_str name)
+{
+    char served[128];
+    size_t n = 0, count = atomic_load(&catalog->n_names), shown = 0;
+    tk_similar similar = {.typed = name};
+    served[0] = '\0';
+    for (size_t i = 0; i < count; i++) {
+        const char *known = catalog->names[i].name;
+        size_t size = strlen(known) + strlen(", ");
+        tk_similar_try(&similar, known);
+        if (shown == i && n + size < sizeof(served)) {
+            n += (size_t)snprintf(served + n, sizeof(served) - n, "%s%s",
+                                  i > 0 ? ", " : "", known);
+            shown++;
+        }
+    }
+    (void)hd_reply_fail(
+        request, 400, "base_model \"" TK_STR_FMT "\" is not served%s%s%s; served: %s%s",
+        TK_STR_ARG(tk_utf8_cut(name, NAME_SHOWN_BYTES)),
+        similar.best != NULL ? "; did you mean \"" : "",
+        similar.best != NULL ? similar.best : "", similar.best != NULL ? "\"?" : "",
+        served, shown < count ? ", ..." : "");
+}
 
 bool srv_lookup_base(const srv_base **out, hd_request *request, tk_str name)
 {
     const srv *server = request->app;
     *out = srv_catalog_find(server->catalog, name);
-    if (*out == NULL) {
-        (void)hd_reply_fail(request, 400, "base_model \"" TK_STR_FMT "\" is not served",
-                            TK_STR_ARG(name));
+    if (*out == NULL && tk_str_has_prefix(name, "tinker://")) {
+        (void)hd_reply_fail(request, 400,
+                            "base_model \"" TK_STR_FMT "\" is not served: it is the path "
+                            "of a checkpoint; give it as model_path",
+                            TK_STR_ARG(tk_utf8_cut(name, NAME_SHOWN_BYTES)));
+    } else if (*out == NULL) {
+        refuse_base(request, server->catalog, name);
     }
     return *out != NULL;
 }

@@ -97,7 +97,7 @@ static hd_verdict answer_lost(srv *server, hd_request *request, tk_str id)
             return hd_reply_error(request, &err);
         }
     }
-    return lost ? hd_reply_fail(request, 410, "the result is not kept any more")
+    return lost ? hd_reply_fail(request, 410, SRV_POLL_GONE)
                 : hd_reply_fail(request, 404, "Future not found");
 }
 
@@ -206,7 +206,7 @@ hd_verdict srv_retrieve_futures(hd_request *request)
         return HD_PARKED;
     }
     return known ? srv_poll_answer(poll)
-                 : hd_reply_fail(request, 404, "Sampling session not found");
+                 : hd_reply_fail(request, 404, SRV_SAMPLER_MISSING);
 }
 
 /* ---- the end of one ---- */

@@ -169,7 +169,7 @@ hd_verdict srv_sampling_join_session(hd_request *request)
     }
     tk_mutex_unlock(&server->lock);
     if (n == 0) {
-        return hd_reply_fail(request, 404, "Sampling session not found");
+        return hd_reply_fail(request, 404, SRV_SAMPLER_MISSING);
     }
     const tk_join_sampling_session_response reply = {.client_counter = {TK_SET, n}};
     return srv_msg_reply(request, &tk_msg_join_sampling_session_response, &reply);

@@ -206,7 +206,8 @@ static hd_verdict answer_missing(hd_request *request)
     if (srv_store_last_checkpoint(&last, server->store, &arena, id, &err) == TINKC_OK) {
         verdict = hd_reply_fail(
             request, 404,
-            "Model not found: it is not loaded any more. Its last checkpoint is "
+            "Model not found: it is not loaded any more (unloaded, or the server was "
+            "restarted). Its last checkpoint is "
             "tinker://" TK_STR_FMT "/%s/" TK_STR_FMT,
             TK_STR_ARG(id), tk_path_kind_name(last.kind), TK_STR_ARG(last.name));
     } else {

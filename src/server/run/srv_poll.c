@@ -143,7 +143,7 @@ hd_verdict srv_poll_answer(srv_poll *poll)
         return hd_reply_fixed(request, 200, HD_TYPE_JSON, TK_STR(starved));
     }
     if (poll->result == NULL) {
-        return hd_reply_fail(request, 410, "the result is not kept any more");
+        return hd_reply_fail(request, 410, SRV_POLL_GONE);
     }
     if (poll->allow_metadata && poll->result->n > SRV_METADATA_BYTES) {
         return answer_metadata(request, poll->result->n);

@@ -11,6 +11,11 @@
  * it, so that a client can make room. */
 #define SRV_METADATA_BYTES (4 * TK_MIB)
 
+/* The text of 410. */
+#define SRV_POLL_GONE                                                                      \
+    "the result is not kept any more: it has expired, or the server was restarted, which " \
+    "also unloads models and samplers"
+
 struct srv_poll {
     hd_request *request;
     bool allow_metadata;

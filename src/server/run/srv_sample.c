@@ -112,7 +112,7 @@ static void enter(srv *server, attempt *a)
     srv_sample *sample = a->sample;
     srv_sampler *sampler = find_sampler(server, a);
     if (sampler == NULL) {
-        refuse(a, 404, "Sampling session not found");
+        refuse(a, 404, SRV_SAMPLER_MISSING);
         return;
     }
     srv_session_hear(server, tk_str_of(sampler->id));

@@ -13,6 +13,11 @@
 
 #define SRV_SAMPLER_ID_BYTES 96
 
+/* The text of 404. */
+#define SRV_SAMPLER_MISSING                                                               \
+    "Sampling session not found: it was closed, or the server was restarted; create the " \
+    "sampling client again"
+
 typedef struct srv_sampler {
     tk_list of_session; /* in srv_session.samplers */
     tk_list dropped;    /* on its way to be freed */

@@ -52,6 +52,35 @@ static void test_service_capabilities(void **unused)
     fakeapi_stop(&api);
 }
 
+/* What is wrong with a key, and what to do without one. */
+static void test_service_bad_key(void **unused)
+{
+    static const struct {
+        const char *key, *says;
+    } table[] = {
+        {"foo", "api_key: 3 bytes are too short; an API key starts with \"tml-\""},
+        {"a-longer-one", "an API key must start with \"tml-\""},
+        {NULL, "set base_url (TINKER_BASE_URL) to its address"},
+    };
+    for (size_t i = 0; i < TK_ARRAY_LEN(table); i++) {
+        tinkc_config *config = NULL;
+        tinkc_service *service = NULL;
+        tinkc_error *error = NULL;
+        assert_int_equal(tinkc_config_new(&config, NULL), TINKC_OK);
+        assert_int_equal(
+            tinkc_config_set(config, "base_url", "https://tinker.invalid", NULL),
+            TINKC_OK);
+        assert_int_equal(tinkc_config_set(config, "api_key", table[i].key, NULL),
+                         TINKC_OK);
+        assert_int_not_equal(tinkc_service_open(&service, config, &error), TINKC_OK);
+        if (strstr(tinkc_error_message(error), table[i].says) == NULL) {
+            fail_msg("%s", tinkc_error_message(error));
+        }
+        tinkc_error_free(&error);
+        tinkc_config_free(&config);
+    }
+}
+
 /* A-107, A-109, M-002, M-007: the environment is read when the configuration is made,
  * never again: what it says later changes no request. */
 static void test_service_environment_once(void **unused)
@@ -446,6 +475,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_service_capabilities),
+        cmocka_unit_test(test_service_bad_key),
         cmocka_unit_test(test_service_environment_once),
         cmocka_unit_test(test_service_headers),
         cmocka_unit_test(test_service_read_timeout),

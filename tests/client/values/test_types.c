@@ -176,6 +176,12 @@ static void test_types_datum_refusals(void **unused)
     tinkc_code code = tinkc_datum_set_f32(datum, "mask", (float[]){1}, 1, &err);
     expect_error(code, err, TINKC_E_INVALID, "mask: no dtype is known for \"mask\"");
     err = NULL;
+    code = tinkc_datum_set_f32(datum, "advantage", (float[]){1}, 1, &err);
+    expect_error(code, err, TINKC_E_INVALID, "did you mean \"advantages\"?");
+    err = NULL;
+    code = tinkc_datum_set_f32(datum, "zzz", (float[]){1}, 1, &err);
+    expect_error(code, err, TINKC_E_INVALID, "Known are target_tokens, weights, advant");
+    err = NULL;
     code = tinkc_datum_set_f64(datum, "target_tokens", (double[]){1, 1.5}, 2, &err);
     expect_error(code, err, TINKC_E_INVALID, "target_tokens[1]: not a 64-bit integer");
     err = NULL;

@@ -83,6 +83,40 @@ static void test_srv_samples_are_checked(void **state)
     close_fix(&t);
 }
 
+static const char *refuse_model(fix *t, const char *name)
+{
+    const tk_json *json = srvfix_post(
+        &t->f, API "asample",
+        format_body(t,
+                    "{\"base_model\":\"%s\",\"prompt\":{\"chunks\":[{\"tokens\":[5],"
+                    "\"type\":\"encoded_text\"}]},\"sampling_params\":{}}",
+                    name));
+    assert_int_equal(t->f.status, 400);
+    return srvfix_text(json, "detail");
+}
+
+/* Who names a model that is not there reads which are; a path belongs elsewhere. */
+static void test_srv_unknown_models_are_explained(void **state)
+{
+    fix t;
+    char wrong[128], wanted[256], longest[301];
+    open_fix(&t, (srv_options){0});
+    (void)snprintf(wrong, sizeof(wrong), "%sx", MODEL);
+    (void)snprintf(wanted, sizeof(wanted),
+                   "base_model \"%s\" is not served; did you mean \"" MODEL
+                   "\"?; served: " MODEL,
+                   wrong);
+    assert_string_equal(refuse_model(&t, wrong), wanted);
+    assert_string_equal(refuse_model(&t, "zzz"),
+                        "base_model \"zzz\" is not served; served: " MODEL);
+    assert_non_null(
+        strstr(refuse_model(&t, "tinker://x/weights/y"), "give it as model_path"));
+    memset(longest, 'z', sizeof(longest) - 1);
+    longest[sizeof(longest) - 1] = '\0';
+    assert_non_null(strstr(refuse_model(&t, longest), "; served: " MODEL));
+    close_fix(&t);
+}
+
 /* S-019: too many samples are refused with 429, and the server goes on. */
 static void test_srv_overload_is_429(void **state)
 {
@@ -108,6 +142,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_srv_samples_are_streamed),
         cmocka_unit_test(test_srv_samples_are_checked),
+        cmocka_unit_test(test_srv_unknown_models_are_explained),
         cmocka_unit_test(test_srv_overload_is_429),
     };
     return cmocka_run_group_tests_name("srv_sampling", tests, NULL, NULL);
