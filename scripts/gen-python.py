@@ -152,12 +152,24 @@ def camel(name):
     return "".join(word.capitalize() for word in name.replace("tinkc_", "").split("_"))
 
 
+NAMED = '''
+
+class _Named(enum.IntEnum):
+    """A number that prints as its name."""
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __format__(self, spec: str) -> str:
+        return format(int(self), spec) if spec else self.name'''
+
+
 def enum_lines(name, members):
     words = [member.split("_") for member in members]
     common = 0
     while all(len(w) > common + 1 and w[common] == words[0][common] for w in words):
         common += 1
-    yield f"\n\nclass {camel(name)}(enum.IntEnum):\n    \"\"\"{name}\"\"\"\n"
+    yield f"\n\nclass {camel(name)}(_Named):\n    \"\"\"{name}\"\"\"\n"
     for word, value in zip(words, members.values()):
         yield f"    {'_'.join(word[common:])} = {value}"
 
@@ -189,6 +201,7 @@ def returned_type(api, function):
 def enums_page(api):
     out = [NOTE.format("Enumerations and constants of the C library."), "import enum\n"]
     out += [f"{name} = {value}" for name, value in api.constants.items()]
+    out.append(NAMED)
     for name, members in api.enums.items():
         out += enum_lines(name, members)
     return "\n".join(out) + "\n"

@@ -6,7 +6,8 @@ from __future__ import annotations
 import ctypes
 from array import array
 from datetime import datetime, timedelta, timezone
-from typing import Any
+from difflib import get_close_matches
+from typing import Any, Iterable
 
 from . import _c
 
@@ -45,10 +46,40 @@ def choice(value: int) -> bool | None:
     return None if value == _c.Choice.UNSET else value == _c.Choice.YES
 
 
+def kind(value: Any) -> str:
+    """What a value is, for an error: "a float", "an int", "None"."""
+    if value is None:
+        return "None"
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
+
+
+def check_names(given: Iterable[str], names: Iterable[str], function: str) -> None:
+    """Refuses a keyword argument that does not exist, as Python does, with what was meant."""
+    known_names = list(names)
+    for name in given:
+        if name not in known_names:
+            close = get_close_matches(name, known_names, 1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise TypeError(f"{function}() has no parameter {name!r}{hint}")
+
+
+def set_field(struct: Any, name: str, value: Any) -> None:
+    """Sets a member of a struct of C; says which one does not take the value."""
+    try:
+        setattr(struct, name, value)
+    except (TypeError, ValueError):
+        wanted = dict(struct._fields_)[name].__name__
+        what = "a number" if wanted in ("c_float", "c_double") else "an integer"
+        raise TypeError(f"{name} is {kind(value)}, not {what}") from None
+
+
 def encoded(value: str | None) -> bytes | None:
     """A text argument. C ends a text at its first NUL."""
     if value is None:
         return None
+    if not isinstance(value, str):
+        raise TypeError(f"expected a str, got {kind(value)}: {value!r:.60}")
     data = value.encode("utf-8", "surrogateescape")
     if b"\0" in data:
         raise ValueError("a text with a NUL character")
@@ -135,11 +166,27 @@ def is_sequence(values: Any) -> bool:
     return isinstance(values, (list, tuple, range))
 
 
+def _buffer(values: Any, what: str) -> memoryview:
+    try:
+        return memoryview(values)
+    except TypeError:
+        hint = ": encode it with tokenizer.encode(...)" if values.__class__ is str else ""
+        raise TypeError(
+            f"{what} are a list or a buffer, not {kind(values)}{hint}"
+        ) from None
+
+
 def tokens(values: Any) -> memoryview:
     """Token ids as int32 in a row: the caller's buffer itself when it is that."""
     if is_sequence(values):
-        return memoryview(array("i", values))
-    buffer = memoryview(values)
+        try:
+            return memoryview(array("i", values))
+        except TypeError:
+            for i, value in enumerate(values):
+                if not hasattr(value, "__index__"):
+                    raise TypeError(f"token {i} is {value!r:.60}, not an id") from None
+            raise
+    buffer = _buffer(values, "tokens")
     if buffer.ndim != 1:
         raise ValueError(f"tokens have one dimension, not {buffer.ndim}")
     if buffer.format in ("i", "<i") and buffer.c_contiguous:
@@ -153,7 +200,7 @@ def floats(values: Any) -> memoryview:
     """float32 in a row: the caller's buffer itself when it is that."""
     if is_sequence(values):
         return memoryview(array("f", values))
-    buffer = memoryview(values)
+    buffer = _buffer(values, "numbers")
     if buffer.ndim == 1 and buffer.format in ("f", "<f") and buffer.c_contiguous:
         return buffer
     return memoryview(array("f", buffer.tolist()))
@@ -198,7 +245,7 @@ def _numbers(values: Any) -> memoryview:
 def c_array(values: Any) -> tuple[Any, Any]:
     """(tinkc_array of any numbers, what has to live as long as the library uses it). Strided
     buffers are passed on as they are."""
-    buffer = _numbers(values) if is_sequence(values) else memoryview(values)
+    buffer = _numbers(values) if is_sequence(values) else _buffer(values, "numbers")
     element = _ELEMENTS.get(buffer.format.lstrip("<=@"))
     if element is None or (buffer.format[0] == ">"):
         raise TypeError(f"numbers of format {buffer.format!r} are not supported")

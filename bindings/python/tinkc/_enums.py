@@ -20,7 +20,17 @@ TINKC_VERSION_MINOR = 1
 TINKC_VERSION_PATCH = 0
 
 
-class LossOn(enum.IntEnum):
+class _Named(enum.IntEnum):
+    """A number that prints as its name."""
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __format__(self, spec: str) -> str:
+        return format(int(self), spec) if spec else self.name
+
+
+class LossOn(_Named):
     """tinkc_loss_on"""
 
     ASSISTANT = 0
@@ -28,14 +38,14 @@ class LossOn(enum.IntEnum):
     ALL = 2
 
 
-class Loop(enum.IntEnum):
+class Loop(_Named):
     """tinkc_loop"""
 
     THREAD = 0
     MANUAL = 1
 
 
-class Code(enum.IntEnum):
+class Code(_Named):
     """tinkc_code"""
 
     OK = 0
@@ -69,7 +79,7 @@ class Code(enum.IntEnum):
     E_INTERNAL = 28
 
 
-class Category(enum.IntEnum):
+class Category(_Named):
     """tinkc_category"""
 
     UNKNOWN = 0
@@ -77,7 +87,7 @@ class Category(enum.IntEnum):
     USER = 2
 
 
-class Class(enum.IntEnum):
+class Class(_Named):
     """tinkc_class"""
 
     NONE = 0
@@ -86,7 +96,7 @@ class Class(enum.IntEnum):
     FATAL = 3
 
 
-class Stage(enum.IntEnum):
+class Stage(_Named):
     """tinkc_stage"""
 
     ENCODING = 0
@@ -101,7 +111,7 @@ class Stage(enum.IntEnum):
     DONE = 9
 
 
-class QueueState(enum.IntEnum):
+class QueueState(_Named):
     """tinkc_queue_state"""
 
     UNKNOWN = 0
@@ -110,7 +120,7 @@ class QueueState(enum.IntEnum):
     PAUSED_RATE_LIMIT = 3
 
 
-class HookEvent(enum.IntEnum):
+class HookEvent(_Named):
     """tinkc_hook_event"""
 
     START = 0
@@ -121,14 +131,14 @@ class HookEvent(enum.IntEnum):
     TOKENS = 5
 
 
-class SpanKind(enum.IntEnum):
+class SpanKind(_Named):
     """tinkc_span_kind"""
 
     OPERATION = 0
     HTTP = 1
 
 
-class TokenKind(enum.IntEnum):
+class TokenKind(_Named):
     """tinkc_token_kind"""
 
     TRAINING = 0
@@ -137,7 +147,7 @@ class TokenKind(enum.IntEnum):
     SAMPLED = 3
 
 
-class LogLevel(enum.IntEnum):
+class LogLevel(_Named):
     """tinkc_log_level"""
 
     OFF = 0
@@ -147,7 +157,7 @@ class LogLevel(enum.IntEnum):
     DEBUG = 4
 
 
-class ReadingKind(enum.IntEnum):
+class ReadingKind(_Named):
     """tinkc_reading_kind"""
 
     COUNTER = 0
@@ -155,7 +165,7 @@ class ReadingKind(enum.IntEnum):
     HISTOGRAM = 2
 
 
-class Choice(enum.IntEnum):
+class Choice(_Named):
     """tinkc_choice"""
 
     UNSET = 0
@@ -163,7 +173,7 @@ class Choice(enum.IntEnum):
     YES = 2
 
 
-class Optimizer(enum.IntEnum):
+class Optimizer(_Named):
     """tinkc_optimizer"""
 
     ADAMW = 0
@@ -171,7 +181,7 @@ class Optimizer(enum.IntEnum):
     OTHER = 2
 
 
-class Loss(enum.IntEnum):
+class Loss(_Named):
     """tinkc_loss"""
 
     CROSS_ENTROPY = 0
@@ -184,7 +194,7 @@ class Loss(enum.IntEnum):
     CUSTOM = 7
 
 
-class PushStage(enum.IntEnum):
+class PushStage(_Named):
     """tinkc_push_stage"""
 
     LOGIN = 1
@@ -195,7 +205,7 @@ class PushStage(enum.IntEnum):
     COMMIT = 6
 
 
-class RegularizerKind(enum.IntEnum):
+class RegularizerKind(_Named):
     """tinkc_regularizer_kind"""
 
     L1 = 0
@@ -207,7 +217,7 @@ class RegularizerKind(enum.IntEnum):
     ORTHOGONALITY = 6
 
 
-class KlDirection(enum.IntEnum):
+class KlDirection(_Named):
     """tinkc_kl_direction"""
 
     FORWARD = 0
@@ -215,14 +225,14 @@ class KlDirection(enum.IntEnum):
     SYMMETRIC = 2
 
 
-class Scope(enum.IntEnum):
+class Scope(_Named):
     """tinkc_scope"""
 
     OWNED = 0
     ACCESSIBLE = 1
 
 
-class CheckpointType(enum.IntEnum):
+class CheckpointType(_Named):
     """tinkc_checkpoint_type"""
 
     TRAINING = 0
@@ -231,7 +241,7 @@ class CheckpointType(enum.IntEnum):
     OTHER = -1
 
 
-class BillingKind(enum.IntEnum):
+class BillingKind(_Named):
     """tinkc_billing_kind"""
 
     TRAINING = 0
@@ -242,7 +252,7 @@ class BillingKind(enum.IntEnum):
     OTHER = -1
 
 
-class AuditEvents(enum.IntEnum):
+class AuditEvents(_Named):
     """tinkc_audit_events"""
 
     ALL = 0
@@ -252,7 +262,7 @@ class AuditEvents(enum.IntEnum):
     ORGANIZATIONS = 4
 
 
-class StopReason(enum.IntEnum):
+class StopReason(_Named):
     """tinkc_stop_reason"""
 
     STOP = 0
@@ -260,7 +270,7 @@ class StopReason(enum.IntEnum):
     OTHER = -1
 
 
-class Finish(enum.IntEnum):
+class Finish(_Named):
     """tinkc_finish"""
 
     SUCCESS = 0
@@ -268,14 +278,14 @@ class Finish(enum.IntEnum):
     INTERRUPTED = 2
 
 
-class StreamKind(enum.IntEnum):
+class StreamKind(_Named):
     """tinkc_stream_kind"""
 
     TOKEN = 0
     DONE = 1
 
 
-class Severity(enum.IntEnum):
+class Severity(_Named):
     """tinkc_severity"""
 
     DEBUG = 0
@@ -285,14 +295,14 @@ class Severity(enum.IntEnum):
     CRITICAL = 4
 
 
-class ImageFormat(enum.IntEnum):
+class ImageFormat(_Named):
     """tinkc_image_format"""
 
     PNG = 0
     JPEG = 1
 
 
-class Elem(enum.IntEnum):
+class Elem(_Named):
     """tinkc_elem"""
 
     I8 = 0
@@ -309,7 +319,7 @@ class Elem(enum.IntEnum):
     BOOL = 11
 
 
-class Dtype(enum.IntEnum):
+class Dtype(_Named):
     """tinkc_dtype"""
 
     BY_NAME = 0
@@ -319,7 +329,7 @@ class Dtype(enum.IntEnum):
     OTHER = -1
 
 
-class OriginKind(enum.IntEnum):
+class OriginKind(_Named):
     """tinkc_origin_kind"""
 
     PROMPT = 0

@@ -27,10 +27,16 @@ try:
     _releasing = ctypes.CDLL(PATH)
     _keeping = ctypes.PyDLL(PATH)
 except OSError as error:
-    raise ImportError(
-        f"cannot load {PATH}: {error}. libtinkc needs libcurl4, libssl3, libzstd1, libpcre2-8-0, "
-        "libutf8proc2 and libarchive13"
-    ) from None
+    if os.environ.get("TINKC_LIBRARY") and not os.path.exists(PATH):
+        reason = "there is no such file; TINKC_LIBRARY names it"
+    elif PATH == "libtinkc.so.0":
+        reason = f"{error}. Install libtinkc, or set TINKC_LIBRARY to libtinkc.so"
+    else:
+        reason = (
+            f"{error}. libtinkc needs libcurl4, libssl3, libzstd1, libpcre2-8-0, "
+            "libutf8proc2 and libarchive13"
+        )
+    raise ImportError(f"cannot load {PATH}: {reason}") from None
 
 
 def _bind(library: Any, name: str, result: Any, arguments: tuple[Any, ...]) -> Any:

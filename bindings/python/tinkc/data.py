@@ -6,7 +6,16 @@ from ctypes import byref, c_int32, c_int64, c_size_t, c_void_p
 from typing import Any, Sequence, Union
 
 from . import _c
-from ._convert import address, c_array, encoded, floats, tokens, view
+from ._convert import (
+    address,
+    c_array,
+    encoded,
+    floats,
+    kind,
+    set_field,
+    tokens,
+    view,
+)
 from ._handle import Owned
 from .errors import call
 
@@ -25,7 +34,7 @@ class ModelInput(Owned):
         super().__init__(c_void_p())
         self._kept: list[Any] = []
         call(_c.tinkc_model_input_new, byref(self.p))
-        if len(tokens):
+        if not hasattr(tokens, "__len__") or len(tokens):
             self.add_tokens(tokens)
 
     @classmethod
@@ -65,9 +74,16 @@ class ModelInput(Owned):
         call(_c.tinkc_model_input_length, byref(n), self.p)
         return n.value
 
+    def __repr__(self) -> str:
+        return f"<tinkc.ModelInput: {len(self)} tokens>"
+
 
 def prompt_of(prompt: Prompt) -> ModelInput:
-    return prompt if isinstance(prompt, ModelInput) else ModelInput(prompt)
+    if isinstance(prompt, ModelInput):
+        return prompt
+    if isinstance(prompt, str):
+        raise TypeError("the prompt is a str: encode it with tokenizer.encode(...)")
+    return ModelInput(prompt)
 
 
 class Datum(Owned):
@@ -123,16 +139,24 @@ class Datum(Owned):
         call(_c.tinkc_datum_set, self.p, encoded(name), byref(array))
         self._kept[name] = kept
 
+    def __repr__(self) -> str:
+        n = c_int64()
+        call(_c.tinkc_model_input_length, byref(n), _c.tinkc_datum_input(self.p))
+        names = [name for name in _NAMES if _c.tinkc_datum_tensor(self.p, name.encode())]
+        more = [name for name in self._kept if name and name not in names]
+        return f"<tinkc.Datum: {n.value} tokens, {', '.join(names + more)}>"
+
     def __getitem__(self, name: str) -> memoryview:
         """An input of the loss function as it is sent; flat."""
         return tensor_view(self, _c.tinkc_datum_tensor(self.p, encoded(name)), name)
 
 
 # Inputs whose type follows from the name; others have the type of their numbers.
-_NAMED = frozenset(
+_NAMES = (
     "target_tokens weights advantages logprobs clip_low_threshold clip_high_threshold "
     "sequence_ratio_mask".split()
 )
+_NAMED = frozenset(_NAMES)
 
 
 def tensor_view(owner: Any, tensor: int | None, name: str) -> memoryview:
@@ -146,7 +170,16 @@ def tensor_view(owner: Any, tensor: int | None, name: str) -> memoryview:
 
 
 def datums(data: Sequence[Datum]) -> Any:
-    return (c_void_p * len(data))(*[datum.p for datum in data])
+    if isinstance(data, Datum):
+        raise TypeError("data is a Datum: pass a list, [datum]")
+    try:
+        rows = list(data)
+    except TypeError:
+        raise TypeError(f"data is {kind(data)}, not a list of tinkc.Datum") from None
+    for i, datum in enumerate(rows):
+        if not isinstance(datum, Datum):
+            raise TypeError(f"data[{i}] is {kind(datum)}, not a tinkc.Datum")
+    return (c_void_p * len(rows))(*[datum.p for datum in rows])
 
 
 class Adam:
@@ -168,7 +201,13 @@ class Adam:
         given.update(weight_decay=weight_decay, grad_clip_norm=grad_clip_norm)
         for name, value in given.items():
             if value is not None:
-                setattr(self._c, name, value)
+                set_field(self._c, name, value)
+
+    @staticmethod
+    def _check(adam: Any) -> None:
+        if adam is not None and not isinstance(adam, Adam):
+            given = repr(adam) if isinstance(adam, (int, float)) else "..."
+            raise TypeError(f"adam is {kind(adam)}: pass tinkc.Adam({given})")
 
     def __repr__(self) -> str:
         names = [field[0] for field in self._c._fields_[1:]]

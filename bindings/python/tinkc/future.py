@@ -52,6 +52,9 @@ class Future(Generic[T]):
     def __del__(self, byref: Any = byref, free: Any = _c.tinkc_future_free) -> None:
         free(byref(self._p))
 
+    def __repr__(self) -> str:
+        return f"<tinkc.Future: {self.explain()}>"
+
     def done(self) -> bool:
         """Whether the operation has completed, with a result or an error."""
         is_done: bool = _c.tinkc_future_is_done(self._p)

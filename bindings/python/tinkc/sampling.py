@@ -7,7 +7,18 @@ from ctypes import POINTER, byref, c_char_p, c_size_t, c_void_p, cast
 from typing import Any, AsyncIterator, Iterator, Sequence as Many, Union
 
 from . import _c
-from ._convert import address, encoded, known, text, text_array, tokens, view
+from ._convert import (
+    address,
+    check_names,
+    encoded,
+    kind,
+    known,
+    set_field,
+    text,
+    text_array,
+    tokens,
+    view,
+)
 from ._handle import Closable, Owned
 from ._records import StreamEvent
 from .data import Prompt, prompt_of
@@ -32,6 +43,9 @@ class Sequence:
     def __init__(self, samples: Samples, index: int) -> None:
         self._samples = samples
         self._index = index
+
+    def __repr__(self) -> str:
+        return f"<tinkc.Sequence: {len(self.tokens)} tokens, {self.stop_reason}>"
 
     @property
     def tokens(self) -> memoryview:
@@ -87,6 +101,9 @@ class Samples(Owned):
     def __len__(self) -> int:
         n: int = _c.tinkc_samples_count(self.p)
         return n
+
+    def __repr__(self) -> str:
+        return f"<tinkc.Samples: {list(self)}>"
 
     def __getitem__(self, index: int) -> Sequence:
         n = len(self)
@@ -150,6 +167,18 @@ def _stops(params: Any, stop: Any) -> Any:
     return ids
 
 
+_PARAMETERS = ["max_tokens", "seed", "temperature", "top_k", "top_p", "stop"]
+_SAMPLE_OPTIONS = [
+    "num_samples",
+    "prompt_logprobs",
+    "topk_prompt_logprobs",
+    "topk_sample_logprobs",
+    "prompt_logprobs_last_n",
+    "record_stability_info",
+    "deadline",
+]
+
+
 class _Params:
     """tinkc_sampling_params with what it refers to."""
 
@@ -166,32 +195,37 @@ class _Params:
     ) -> None:
         self.c = params = _c.tinkc_sampling_params.from_buffer_copy(_PARAMS)
         if max_tokens is not None:
-            params.max_tokens = max_tokens
+            set_field(params, "max_tokens", max_tokens)
         if seed is not None:
+            if not hasattr(seed, "__index__"):
+                raise TypeError(f"seed is {kind(seed)}, not an integer")
             if not 0 <= seed < 1 << 64:
                 raise ValueError(f"seed {seed} is not an unsigned 64-bit number")
             params.has_seed, params.seed = True, seed
         if temperature is not None:
-            params.temperature = temperature
+            set_field(params, "temperature", temperature)
         if top_k is not None:
-            params.top_k = top_k
+            set_field(params, "top_k", top_k)
         if top_p is not None:
-            params.top_p = top_p
+            set_field(params, "top_p", top_p)
         self.kept = None if stop is None else _stops(params, stop)
 
 
 def _options(num_samples: int, given: dict[str, Any]) -> Any:
     if num_samples == 1 and not given:
         return None
+    check_names(given, _PARAMETERS + _SAMPLE_OPTIONS, "sample")
     options = _c.tinkc_sample_options.from_buffer_copy(_OPTIONS)
-    options.num_samples = num_samples
+    set_field(options, "num_samples", num_samples)
     if given.pop("prompt_logprobs", False):
         options.prompt_logprobs = _c.Choice.YES
     deadline = given.pop("deadline", None)
     if deadline is not None:
+        if not isinstance(deadline, (int, float)):
+            raise TypeError(f"deadline is {kind(deadline)}, not a number of seconds")
         options.deadline_ms = int(deadline * 1000)
     for name, value in given.items():
-        setattr(options, name, value)
+        set_field(options, name, value)
     return byref(options)
 
 
@@ -206,6 +240,9 @@ class Sampling(Closable):
     def __init__(self, p: Any, service: Any) -> None:
         self._owned = _SamplingHandle(p)
         self._service = service
+
+    def __repr__(self) -> str:
+        return f"<tinkc.Sampling {'closed' if self.closed else self.session_id}>"
 
     @property
     def session_id(self) -> str | None:
@@ -247,6 +284,7 @@ class Sampling(Closable):
     def stream(self, prompt: Prompt, **params: Any) -> Stream:
         """Samples one continuation token by token: an iterator of events, also for `async
         for`. Parameters as in sample()."""
+        check_names(params, _PARAMETERS, "stream")
         return Stream(self, prompt, _Params(**params))
 
     def base_model(self) -> Future[str]:

@@ -172,6 +172,11 @@ class Service(Closable):
         del owned
         self.close()
 
+    def __repr__(self) -> str:
+        if self.closed:
+            return "<tinkc.Service closed>"
+        return f"<tinkc.Service {self.session_id or 'without a session yet'}>"
+
     @property
     def session_id(self) -> str | None:
         """The id of the session, once there is one."""
@@ -193,7 +198,10 @@ class Service(Closable):
     def create_sampling(
         self, base_model: str | None = None, *, path: str | None = None
     ) -> Future[Sampling]:
-        """A sampling client for a base model, or for a checkpoint ("tinker://...")."""
+        """A sampling client for a base model, or for a checkpoint: its path
+        ("tinker://..."), as the first argument or as `path`."""
+        if path is None and (base_model or "").startswith("tinker://"):
+            base_model, path = None, base_model
         made = _c.tinkc_service_create_sampling(
             self._open().p, encoded(base_model), encoded(path)
         )

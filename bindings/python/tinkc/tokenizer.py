@@ -7,7 +7,7 @@ from ctypes import byref, c_size_t, c_void_p, string_at
 from typing import Any, Mapping, Sequence
 
 from . import _c
-from ._convert import address, encoded, known, text, tokens, view
+from ._convert import address, encoded, kind, known, text, tokens, view
 from ._handle import Owned
 from .data import Datum, ModelInput, Numbers
 from .errors import call
@@ -43,6 +43,8 @@ class Tokenizer(Owned):
         options = _c.tinkc_encode_options()
         _c.tinkc_encode_options_init(byref(options))
         options.add_special_tokens, options.plain_text = add_special_tokens, plain_text
+        if not isinstance(text, str):
+            raise TypeError(f"the text is {kind(text)}, not a str")
         data, p, n = text.encode("utf-8", "surrogateescape"), c_void_p(), c_size_t()
         call(
             _c.tinkc_tokenizer_encode, byref(p), self.p, data, len(data), byref(options)
@@ -142,6 +144,10 @@ class _Conversation(Owned):
     def __init__(self, messages: Messages, variables: Mapping[str, Any]) -> None:
         super().__init__(c_void_p())
         call(_c.tinkc_chat_new, byref(self.p))
+        for i, message in enumerate(messages):
+            if not isinstance(message, Mapping):
+                what = f"message {i} is {kind(message)}, not a dictionary"
+                raise TypeError(f'{what} such as {{"role": "user", "content": "Hi"}}')
         data = json.dumps(list(messages)).encode()
         call(_c.tinkc_chat_add_json, self.p, data, len(data))
         for name, value in variables.items():

@@ -20,7 +20,7 @@ from ctypes import (
 from typing import Any, Callable, Mapping, NamedTuple, Sequence, Union
 
 from . import _c
-from ._convert import encoded, known, pair_array, text, text_array, view
+from ._convert import encoded, kind, known, pair_array, text, text_array, view
 from ._handle import Closable, Owned
 from .data import Adam, Datum, datums
 from .errors import Error, call
@@ -73,6 +73,9 @@ class FwdBwd:
         """The number of datums."""
         n: int = _c.tinkc_fwdbwd_count(self._p)
         return n
+
+    def __repr__(self) -> str:
+        return f"<tinkc.FwdBwd: {len(self)} datums, metrics {self.metrics}>"
 
     @property
     def loss(self) -> float:
@@ -305,6 +308,9 @@ class Training(Closable):
         self._owned = _TrainingHandle(p)
         self._service = service
 
+    def __repr__(self) -> str:
+        return f"<tinkc.Training {'closed' if self.closed else self.model_id}>"
+
     @property
     def model_id(self) -> str:
         return known(_c.tinkc_training_model_id(self._open().p))
@@ -329,7 +335,8 @@ class Training(Closable):
 
     def _pass(self, function: Any, data: Any, loss: str, config: Any) -> Future[FwdBwd]:
         handle, (options, _kept) = self._open(), _fwdbwd_options(config)
-        made = function(handle.p, datums(data), len(data), encoded(loss), options)
+        rows = datums(data)
+        made = function(handle.p, rows, len(rows), encoded(loss), options)
         return Future(made, _take_fwdbwd, self)
 
     def forward_backward_custom(
@@ -339,14 +346,18 @@ class Training(Closable):
         function gets a list of CustomItem, writes item.gradient (d loss / d logprobs) and
         returns the loss, or the loss and a dictionary of metrics. It runs on a thread of the
         library; an exception ends the operation and is raised by result()."""
-        handle, entry = self._open(), _Loss(function, self._service)
+        if not callable(function):
+            raise TypeError(f"the loss is {kind(function)}, not a function")
+        handle, rows = self._open(), datums(data)
+        entry = _Loss(function, self._service)
         made = _c.tinkc_training_forward_backward_custom(
-            handle.p, datums(data), len(data), _run_loss, entry.number
+            handle.p, rows, len(rows), _run_loss, entry.number
         )
         return Future(made, entry.take, self)
 
     def optim_step(self, adam: Adam | None = None) -> Future[dict[str, float]]:
         """Performs one step of AdamW with the accumulated gradients."""
+        Adam._check(adam)
         handle, params = self._open(), None if adam is None else byref(adam._c)
         return Future(
             _c.tinkc_training_optim_step(handle.p, params), _take_metrics, self
@@ -360,6 +371,7 @@ class Training(Closable):
         config: Config | None = None,
     ) -> Future[Step]:
         """Submits forward_backward and the optim_step that uses its gradients."""
+        Adam._check(adam)
         handle, (fwdbwd, _kept) = self._open(), _fwdbwd_options(config)
         options = _c.tinkc_step_options()
         _c.tinkc_step_options_init(byref(options))
@@ -367,8 +379,9 @@ class Training(Closable):
             options.adam = pointer(adam._c)
         if fwdbwd is not None:
             options.fwdbwd = fwdbwd
+        rows = datums(data)
         made = _c.tinkc_training_step(
-            handle.p, datums(data), len(data), encoded(loss), byref(options)
+            handle.p, rows, len(rows), encoded(loss), byref(options)
         )
         return Future(made, _take_step, self)
 
