@@ -1,7 +1,8 @@
 // An example of libtinkc in Go: trains a small model to answer one question, and asks it. It uses
 // cgo and the headers, no other package. docs/guide/cpp.md explains ownership, threads and callbacks.
 //
-//	PKG_CONFIG_PATH=build go build -o hello . && TINKER_BASE_URL=http://127.0.0.1:8000 ./hello
+//	PKG_CONFIG_PATH=$HOME/tinkc/lib/pkgconfig go build -o hello .
+//	LD_LIBRARY_PATH=$HOME/tinkc/lib TINKER_BASE_URL=http://127.0.0.1:8000 ./hello
 package main
 
 /*

@@ -1,4 +1,4 @@
-//! Asks pkg-config where libtinkc is, and has the linker remember it.
+//! Asks pkg-config where libtinkc is, and has the program remember it (rpath).
 use std::process::Command;
 
 fn main() {
@@ -12,6 +12,7 @@ fn main() {
     for flag in String::from_utf8_lossy(&out.stdout).split_whitespace() {
         if let Some(path) = flag.strip_prefix("-L") {
             println!("cargo:rustc-link-search=native={path}");
+            println!("cargo:rustc-link-arg=-Wl,-rpath,{path}");
         }
     }
 }

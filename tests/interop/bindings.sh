@@ -3,7 +3,8 @@
 # each trains a few steps, and the answer that it was taught comes back. A language whose tools are
 # not installed is named and left out.
 . "$(dirname "$0")/lib.sh"
-export PKG_CONFIG_PATH=$build LD_LIBRARY_PATH=$build
+export PKG_CONFIG_PATH=$build # the build tree's tinkc.pc has an rpath
+unset LD_LIBRARY_PATH
 failed=0
 
 # taught LANGUAGE PROGRAM ANSWER: the loss fell, and the model says the answer

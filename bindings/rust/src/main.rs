@@ -2,7 +2,8 @@
 //! declarations in tinkc.rs are written by hand after the headers; no crate is needed.
 //! docs/guide/cpp.md explains ownership, threads and callbacks.
 //!
-//!     PKG_CONFIG_PATH=build cargo run     # with TINKER_BASE_URL=http://127.0.0.1:8000
+//!     export PKG_CONFIG_PATH=$HOME/tinkc/lib/pkgconfig TINKER_BASE_URL=http://127.0.0.1:8000
+//!     cargo run
 mod tinkc;
 
 use std::ffi::{CStr, CString};

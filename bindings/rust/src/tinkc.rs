@@ -1,6 +1,8 @@
-//! The part of <tinkc/tinkc.h> that the example needs, written by hand: opaque handles, two structs
-//! of parameters, and functions. `Params::new` compares the size of each struct with the library's.
-#![allow(non_camel_case_types)]
+//! The part of <tinkc/tinkc.h> that a program needs which trains and samples, written by hand: opaque
+//! handles, three structs of parameters, and functions. `Params::new` compares the size of each
+//! struct with the library's. bindgen makes the whole of it: `bindgen tinkc.h -- $(pkg-config --cflags
+//! tinkc)`, where tinkc.h includes <tinkc/tinkc.h>.
+#![allow(non_camel_case_types, dead_code)]
 
 use std::ffi::{c_char, c_double, c_int};
 use std::ptr::null;
@@ -88,6 +90,25 @@ extern "C" {
         service: *mut tinkc_service,
         base_model: *const c_char,
         lora: *const tinkc_lora_config,
+        err: *mut *mut tinkc_error,
+    ) -> tinkc_code;
+    pub fn tinkc_service_create_sampling_wait(
+        out: *mut *mut tinkc_sampling,
+        service: *mut tinkc_service,
+        base_model: *const c_char,
+        model_path: *const c_char,
+        err: *mut *mut tinkc_error,
+    ) -> tinkc_code;
+    pub fn tinkc_sampling_get_tokenizer(
+        out: *mut *mut tinkc_tokenizer,
+        sampling: *mut tinkc_sampling,
+        options: *const tinkc_tokenizer_options,
+        err: *mut *mut tinkc_error,
+    ) -> tinkc_code;
+    pub fn tinkc_tokenizer_input(
+        out: *mut *mut tinkc_model_input,
+        tokenizer: *const tinkc_tokenizer,
+        text: *const c_char,
         err: *mut *mut tinkc_error,
     ) -> tinkc_code;
     pub fn tinkc_training_close(training: *mut *mut tinkc_training);
