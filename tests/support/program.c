@@ -199,6 +199,18 @@ bool program_wait_text(program *p, bool is_err, const char *text)
     return true;
 }
 
+bool program_wait_more(program *p)
+{
+    size_t before = p->out.n + p->err.n;
+    int64_t end = tk_clock_mono_ms(NULL) + END_MS;
+    while (p->out.n + p->err.n == before) {
+        if (!listen_once(p, end)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 void program_send(program *p, const char *text)
 {
     size_t n = strlen(text);

@@ -43,6 +43,9 @@ void program_send(program *p, const char *text);
 /* Reads until the output (or, is_err, the errors) has the text. False: it ended
  * without. */
 bool program_wait_text(program *p, bool is_err, const char *text);
+
+/* Reads what comes next. False: it ended, or nothing came for a long time. */
+bool program_wait_more(program *p);
 void program_end(program *p);
 
 #define PROGRAM_ARGS(...) ((const char *const[]){__VA_ARGS__, NULL})

@@ -150,9 +150,13 @@ int cmd_bad_value(const cmd_args *args, tinkc_error **error);
  * By default Ctrl-C ends the program at once with CMD_INTERRUPTED. A command that has
  * something to clean up catches it. */
 
-/* From now on the first Ctrl-C (or SIGTERM) is only noted; the second ends the
+/* From now on the first Ctrl-C (or SIGTERM) is only noted; the second Ctrl-C ends the
  * program. */
 void cmd_signal_catch(void);
+
+/* Sets what the second Ctrl-C says before it ends the program: one line, without its
+ * end. */
+void cmd_signal_words(const char *text);
 
 /* Forgets what was noted; the next Ctrl-C ends the program again. */
 void cmd_signal_release(void);

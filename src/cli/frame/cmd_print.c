@@ -3,6 +3,7 @@
  * line. */
 #include "cli/frame/cmd_print.h"
 
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -14,7 +15,7 @@
 #define LONG_BYTES  (64 * TK_MIB)
 
 static tk_mutex gate = TK_MUTEX_INIT;
-static bool has_line;    /* the line that changes is shown */
+static volatile sig_atomic_t has_line; /* the line that changes is shown */
 static bool is_mid_line; /* the last output to a terminal did not end its line */
 
 /* ---- the terminal ---- */
@@ -34,11 +35,16 @@ static bool is_terminal(FILE *to)
 
 static void hide_line(void)
 {
-    if (has_line) {
+    if (has_line != 0) {
         (void)fputs("\r\033[K", stderr);
         (void)fflush(stderr);
-        has_line = false;
+        has_line = 0;
     }
+}
+
+bool cmd_print_has_line(void)
+{
+    return has_line != 0;
 }
 
 static void emit(FILE *to, const char *p, size_t n)
@@ -80,7 +86,7 @@ void cmd_print_line(const char *text)
         if (line.failure == TINKC_OK) {
             (void)fwrite(line.p, 1, line.n, stderr);
             (void)fflush(stderr);
-            has_line = true;
+            has_line = 1;
         }
     }
     tk_mutex_unlock(&gate);

@@ -26,6 +26,9 @@ void cmd_print_va(FILE *to, const char *format, va_list list) TINKC_PRINTF(2, 0)
  * last output to a terminal did not end its line: a prompt, or a text that is streamed. */
 void cmd_print_line(const char *text);
 
+/* Returns whether that line is shown. A handler of signals may call it. */
+bool cmd_print_has_line(void);
+
 /* Writes a text of several lines: new lines and tabs are kept. */
 void cmd_print_lines(FILE *to, tk_str text);
 

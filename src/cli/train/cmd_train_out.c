@@ -52,9 +52,25 @@ void cmd_train_intro(const train_run *run, const char *model,
     cmd_print(stderr, "Learning rate %g%s\n", plan->rate, from);
 }
 
+/* What a second Ctrl-C loses. */
+static void set_words(const train_run *run, size_t step)
+{
+    char text[128];
+    size_t saved = run->state->step;
+    if (saved == 0) {
+        (void)snprintf(text, sizeof(text), "Quit at step %zu; nothing is saved.", step);
+    } else {
+        (void)snprintf(text, sizeof(text),
+                       "Quit at step %zu; --resume continues from step %zu.", step,
+                       saved);
+    }
+    cmd_signal_words(text);
+}
+
 static void on_step(void *user, const train_record *record)
 {
     const train_run *run = user;
+    set_words(run, record->step);
     size_t steps = run->plan->steps, done = record->step - run->first;
     size_t every = TK_MAX(steps / LINES, 1);
     double rate = run->seconds > 0 ? (double)run->tokens / run->seconds : 0;

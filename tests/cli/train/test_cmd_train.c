@@ -462,6 +462,25 @@ static void test_train_interrupted(void **state)
     modelfix_close(&f);
 }
 
+/* SIGTERM, and SIGTERM again at once, as `timeout` sends it: one request to stop. */
+static void test_train_terminated_twice(void **state)
+{
+    modelfix f;
+    fix_open(&f, NULL);
+    program_start(&f.p, PROGRAM_ARGS("train", "d.jsonl", "--model", MODEL, "--steps",
+                                     "100000", "--batch", "2", "--rank", "2", "--metrics",
+                                     "i.m", "--save", "i", "--save-every", "0"));
+    wait_step(&f, "i.m", "\"step\":2,");
+    assert_int_equal(kill(f.p.pid, SIGTERM), 0);
+    assert_int_equal(kill(f.p.pid, SIGTERM), 0);
+    assert_true(program_wait_text(&f.p, true, "saving; "));
+    (void)kill(f.p.pid, SIGTERM); /* it may have ended */
+    program_end(&f.p);
+    assert_int_equal(f.p.code, 130);
+    assert_true(has_step(&f, "i.train.json", "/weights/i-0"));
+    modelfix_close(&f);
+}
+
 /* A stop whose checkpoint cannot be saved is a failure, and is reported. */
 static void test_train_stop_unsaved(void **state)
 {
@@ -555,6 +574,7 @@ int main(void)
         cmocka_unit_test(test_train_names),
         cmocka_unit_test(test_train_killed_and_resumed),
         cmocka_unit_test(test_train_interrupted),
+        cmocka_unit_test(test_train_terminated_twice),
         cmocka_unit_test(test_train_stop_unsaved),
         cmocka_unit_test(test_train_server_fails),
         cmocka_unit_test(test_train_faults),
