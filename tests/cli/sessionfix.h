@@ -21,8 +21,9 @@ typedef struct sessionfix {
     program p; /* the shell; its folder is the person's home */
     screen s;
     size_t shown; /* bytes of p.out that the screen has */
-    size_t mark;  /* rows, also those that have left, above the one where keys were typed */
-    int64_t end;  /* when the current step has failed */
+    size_t
+        mark; /* rows, also those that have left, above the one where keys were typed */
+    int64_t end; /* when the current step has failed */
     const char *name;
     int line; /* of the file */
     const char *rows[SESSIONFIX_ROWS];

@@ -123,6 +123,27 @@ static void test_cli_first_wrong_model(void **unused)
     clifix_end(&f);
 }
 
+/* Lines to paste start the program as it was called, if it is not in the PATH, and name the
+ * same server. */
+static void test_cli_first_paste(void **unused)
+{
+    clifix f;
+    char line[256], hint[512];
+    clifix_begin(&f);
+    clifix_wide_world(f.api);
+    fakeapi_default(f.api, "POST", CLI_API "*",
+                    &(fakeapi_step){.status = 400, .body = "{\"detail\":\"no\"}"});
+    (void)snprintf(line, sizeof(line), "sample -m x/y --tokens 1 --base-url %s",
+                   fakeapi_url(f.api));
+    (void)snprintf(hint, sizeof(hint), "Hint: 'tinkc models --base-url %s' lists them.\n",
+                   fakeapi_url(f.api));
+    clifix_refused(&f, line, 1, hint);
+    clifix_env(&f, "PATH=/usr/bin:/bin");
+    clifix_refused(&f, "sample -m x/y --tokens 1", 1,
+                   "Hint: '" TINKC_PROGRAM " models' lists them.\n");
+    clifix_end(&f);
+}
+
 /* Commands, their second words, options and options of the library. */
 static void test_cli_first_misspelt(void **unused)
 {
@@ -178,6 +199,7 @@ int main(void)
         cmocka_unit_test(test_cli_first_no_server),
         cmocka_unit_test(test_cli_first_no_key),
         cmocka_unit_test(test_cli_first_wrong_model),
+        cmocka_unit_test(test_cli_first_paste),
         cmocka_unit_test(test_cli_first_misspelt),
         cmocka_unit_test(test_cli_first_help),
     };

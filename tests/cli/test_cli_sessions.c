@@ -115,7 +115,10 @@ static void play(const char *name)
     X(serve, "serve")
 
 #define DEFINE(function, name)                                                           \
-    static void test_session_##function(void **state) { play(name); }
+    static void test_session_##function(void **state)                                    \
+    {                                                                                    \
+        play(name);                                                                      \
+    }
 SESSIONS(DEFINE)
 
 /* Every file of the folder is played. */

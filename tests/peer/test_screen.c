@@ -1,6 +1,7 @@
 /* The screen of a terminal: what bytes look like. */
 #include "support/screen.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "support/test.h"

@@ -53,8 +53,8 @@ static ends make_terminal(int columns)
 /* What of our own environment the child gets: nothing that changes what it says. */
 static size_t inherit(char **env)
 {
-    static const char *const names[] = {"PATH",          "ASAN_OPTIONS", "TSAN_OPTIONS",
-                                        "UBSAN_OPTIONS", "LSAN_OPTIONS", "TMPDIR"};
+    static const char *const names[] = {"ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS",
+                                        "LSAN_OPTIONS", "TMPDIR"};
     size_t n = 0;
     for (size_t i = 0; i < TK_ARRAY_LEN(names); i++) {
         const char *value = getenv(names[i]);
@@ -108,13 +108,25 @@ static void make_ends(const proc_options *o, ends e[3])
     }
 }
 
+/* The program is found by its name, as an installed one is. */
+static char *path_with(const char *program)
+{
+    fakeapi_bytes text = {0};
+    const char *slash = strrchr(program, '/'), *path = getenv("PATH");
+    fakeapi_bytes_printf(&text, "PATH=%s:%.*s", path != NULL ? path : "/usr/bin:/bin",
+                         slash != NULL ? (int)(slash - program) : 0, program);
+    (void)fakeapi_bytes_cstr(&text);
+    return text.p;
+}
+
 /* The test's come first: of two variables with one name the first counts. */
-static void fill_env(char **env, const proc_options *o)
+static void fill_env(char **env, const proc_options *o, const char *program)
 {
     size_t n = 0;
     for (size_t i = 0; o->env != NULL && o->env[i] != NULL && n < ENV_MAX / 2; i++) {
         env[n++] = fakeapi_dup_text(o->env[i]);
     }
+    env[n++] = path_with(program);
     n += inherit(env + n);
     env[n++] = fakeapi_dup_text("HOME=/nonexistent");
     env[n++] = fakeapi_dup_text("TINKC_SHOW_WAITS=off"); /* a slow machine has many */
@@ -128,7 +140,7 @@ proc *proc_start(const proc_options *options, const char *const *argv)
     char *env[ENV_MAX] = {0};
     proc *p = fakeapi_alloc(sizeof(*p));
     make_ends(o, e);
-    fill_env(env, o);
+    fill_env(env, o, argv[0]);
     p->status = -1;
     p->pid = fork();
     if (p->pid == 0) {

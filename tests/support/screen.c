@@ -96,8 +96,7 @@ static void erase(screen *s, size_t row, size_t from, size_t to)
 /* Moves rows from `top` on up by one; the last one is empty. */
 static void scroll(screen *s, size_t top)
 {
-    memmove(s->cell[top], s->cell[top + 1],
-            (SCREEN_ROWS - top - 1) * sizeof(s->cell[0]));
+    memmove(s->cell[top], s->cell[top + 1], (SCREEN_ROWS - top - 1) * sizeof(s->cell[0]));
     erase(s, SCREEN_ROWS - 1, 0, s->columns);
 }
 
@@ -131,11 +130,20 @@ static void control(screen *s, unsigned char c)
     bool is_move = c == '\r' || c == '\b' || c == '\t';
     s->is_full = s->is_full && !is_move;
     switch (c) {
-    case '\r': s->column = 0; break;
-    case '\n': down(s); break;
-    case '\b': s->column -= s->column > 0; break;
-    case '\t': s->column = TK_MIN((s->column / 8 + 1) * 8, s->columns - 1); break;
-    default: break; /* a bell and the like show nothing */
+    case '\r':
+        s->column = 0;
+        break;
+    case '\n':
+        down(s);
+        break;
+    case '\b':
+        s->column -= s->column > 0;
+        break;
+    case '\t':
+        s->column = TK_MIN((s->column / 8 + 1) * 8, s->columns - 1);
+        break;
+    default:
+        break; /* a bell and the like show nothing */
     }
 }
 
@@ -178,10 +186,18 @@ static void shift(screen *s, size_t n, bool is_in)
 static void move_by(screen *s, char what, size_t n)
 {
     switch (what) {
-    case 'A': move_to(s, s->row - TK_MIN(n, s->row), s->column); break;
-    case 'B': move_to(s, s->row + n, s->column); break;
-    case 'C': move_to(s, s->row, s->column + n); break;
-    default: move_to(s, s->row, s->column - TK_MIN(n, s->column)); break;
+    case 'A':
+        move_to(s, s->row - TK_MIN(n, s->row), s->column);
+        break;
+    case 'B':
+        move_to(s, s->row + n, s->column);
+        break;
+    case 'C':
+        move_to(s, s->row, s->column + n);
+        break;
+    default:
+        move_to(s, s->row, s->column - TK_MIN(n, s->column));
+        break;
     }
 }
 
@@ -197,15 +213,33 @@ static void command(screen *s, char what)
     case 'A':
     case 'B':
     case 'C':
-    case 'D': move_by(s, what, times); break;
-    case 'G': move_to(s, s->row, times - 1); break;
-    case 'd': move_to(s, times - 1, s->column); break;
-    case 'H': move_to(s, times - 1, TK_MAX(two, (size_t)1) - 1); break;
-    case 'J': erase_screen(s, one); break;
-    case 'K': erase_part(s, one); break;
-    case 'P': shift(s, times, false); break;
-    case '@': shift(s, times, true); break;
-    case 'X': erase(s, s->row, s->column, s->column + times); break;
+    case 'D':
+        move_by(s, what, times);
+        break;
+    case 'G':
+        move_to(s, s->row, times - 1);
+        break;
+    case 'd':
+        move_to(s, times - 1, s->column);
+        break;
+    case 'H':
+        move_to(s, times - 1, TK_MAX(two, (size_t)1) - 1);
+        break;
+    case 'J':
+        erase_screen(s, one);
+        break;
+    case 'K':
+        erase_part(s, one);
+        break;
+    case 'P':
+        shift(s, times, false);
+        break;
+    case '@':
+        shift(s, times, true);
+        break;
+    case 'X':
+        erase(s, s->row, s->column, s->column + times);
+        break;
     case 'M':
         while (times-- > 0) {
             scroll(s, s->row);
@@ -220,8 +254,10 @@ static void command(screen *s, char what)
     case 'h':
     case 'l':
     case 'm':
-    case 'r': break; /* modes and colours */
-    default: fakeapi_die("screen: ESC [ %s%c is not known", text, what);
+    case 'r':
+        break; /* modes and colours */
+    default:
+        fakeapi_die("screen: ESC [ %s%c is not known", text, what);
     }
 }
 

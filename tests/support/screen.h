@@ -18,9 +18,9 @@ typedef struct screen {
     uint32_t cell[SCREEN_ROWS][SCREEN_COLUMNS_MAX]; /* characters; 0: empty */
     size_t row, column;                             /* of the cursor */
     size_t saved_row, saved_column;
-    bool is_full;       /* the last column was written: the next character wraps */
-    size_t wraps;       /* how often a line was too long */
-    char sequence[64];  /* an escape sequence that has begun */
+    bool is_full;      /* the last column was written: the next character wraps */
+    size_t wraps;      /* how often a line was too long */
+    char sequence[64]; /* an escape sequence that has begun */
     size_t sequence_n;
     uint32_t character; /* of bytes that have begun */
     unsigned left;      /* bytes that it still lacks */

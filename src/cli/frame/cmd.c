@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/similar.h"
 #include "cli/frame/cmd_int.h"
+#include "cli/frame/cmd_paste.h"
 #include "cli/frame/cmd_print.h"
 #include "cli/frame/cmd_service.h"
 #include "cli/frame/cmd_waits.h"
@@ -142,6 +143,7 @@ static int run_command(cmd_args *args, int at, int argc, char *const *argv)
                          args->operands[command->max_operands]);
     }
     cmd_fail_set_verbose(cmd_has(args, "verbose"));
+    cmd_paste_server(args);
     int code = do_work(args);
     return cmd_interrupted() ? CMD_INTERRUPTED : code;
 }
@@ -186,6 +188,7 @@ int cmd_main(const cmd_spec *const *commands, const cmd_group *groups, int argc,
 {
     cmd_signal_init();
     cmd_waits_init();
+    cmd_paste_program(argc > 0 ? argv[0] : NULL);
     size_t room = argc > 0 ? (size_t)argc : 1;
     cmd_args args = {.commands = commands, .groups = groups};
     args.values = tk_zarray(room, sizeof(*args.values));
@@ -197,6 +200,7 @@ int cmd_main(const cmd_spec *const *commands, const cmd_group *groups, int argc,
     } else {
         code = run(&args, argc, argv);
     }
+    cmd_paste_server(NULL);
     cmd_args_dispose(&args);
     tk_free(args.values);
     tk_free(args.operands);

@@ -8,6 +8,7 @@
 #include "base/redact.h"
 #include "cli/frame/cmd_int.h"
 #include "cli/frame/cmd_out.h"
+#include "cli/frame/cmd_paste.h"
 #include "cli/frame/cmd_print.h"
 
 #define LINE_BYTES 4096
@@ -126,6 +127,16 @@ static void write_line(const char *prefix, const char *text)
     cmd_print(stderr, "%s%.*s\n", prefix, (int)n, line);
 }
 
+static void write_hint(const char *hint)
+{
+    tk_buf line;
+    tk_buf_init(&line, LINE_BYTES);
+    cmd_paste_hint(&line, hint);
+    const char *text = tk_buf_cstr(&line);
+    write_line("Hint: ", text != NULL ? text : hint);
+    tk_buf_dispose(&line);
+}
+
 static int fail(const char *hint, const char *format, va_list list) TINKC_PRINTF(2, 0);
 
 static int fail(const char *hint, const char *format, va_list list)
@@ -134,7 +145,7 @@ static int fail(const char *hint, const char *format, va_list list)
     (void)vsnprintf(text, sizeof(text), format, list);
     write_line("Error: ", text);
     if (hint != NULL) {
-        write_line("Hint: ", hint);
+        write_hint(hint);
     }
     return CMD_FAILED;
 }
@@ -189,7 +200,7 @@ static int report(tinkc_error **error, const char *text, const char *hint)
     if (!cmd_interrupted()) {
         write_line("Error: ", text);
         if (hint != NULL) {
-            write_line("Hint: ", hint);
+            write_hint(hint);
         }
         if (is_verbose) {
             show_details(*error);
