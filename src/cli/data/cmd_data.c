@@ -43,6 +43,19 @@ static tinkc_loss_on loss_on(const cmd_args *args)
                                       : TINKC_LOSS_ON_ASSISTANT;
 }
 
+/* Whether a file has an example or a bad line. */
+static bool has_any(const data_command *d)
+{
+    for (size_t i = 0; i < d->files.n; i++) {
+        for (size_t k = 0; k < DATA_KINDS; k++) {
+            if (d->files.found[i].kinds[k] > 0) {
+                return true;
+            }
+        }
+    }
+    return d->set.problems > 0;
+}
+
 static int read_and_show(data_command *d)
 {
     d->source.tokenizer = d->tokenizer;
@@ -61,7 +74,10 @@ static int read_and_show(data_command *d)
                             .rows = d->rows};
     result =
         cmd_wants_json(d->args) ? data_show_json(&view, d->args) : data_show_text(&view);
-    if (result == CMD_OK && d->set.problems > 0) {
+    if (result == CMD_OK && !has_any(d)) {
+        result =
+            cmd_fail("there is nothing to train on in %s", data_read_name(&d->files));
+    } else if (result == CMD_OK && d->set.problems > 0) {
         result =
             cmd_fail("%zu %s of %s cannot be used for training", d->set.problems,
                      d->set.problems == 1 ? "line" : "lines", data_read_name(&d->files));

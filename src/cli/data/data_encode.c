@@ -12,6 +12,8 @@
 #include "base/mem.h"
 #include "cli/data/data_form.h"
 
+#define NO_WEIGHT "no token has a weight"
+
 typedef struct encoding {
     const data_encoder *encoder;
     const data_example *example;
@@ -77,7 +79,10 @@ static tinkc_code take_rendered(encoding *e, const tinkc_rendered *rendered)
     e->out->weights = tk_memdup(weights, n * sizeof(*weights));
     e->out->n = n;
     for (size_t i = 0; tinkc_rendered_warning(rendered, i) != NULL; i++) {
-        e->encoder->warn(e->encoder->user, tinkc_rendered_warning(rendered, i));
+        const char *text = tinkc_rendered_warning(rendered, i);
+        if (strncmp(text, NO_WEIGHT, strlen(NO_WEIGHT)) != 0) { /* a problem, below */
+            e->encoder->warn(e->encoder->user, text);
+        }
     }
     return e->out->ids != NULL && e->out->weights != NULL ? TINKC_OK
                                                           : tk_err_nomem(e->err);

@@ -13,6 +13,7 @@
 #include "cli/data/data_csv.h"
 #include "cli/data/data_input.h"
 #include "cli/data/data_plain.h"
+#include "cli/data/data_roles.h"
 
 typedef struct loading {
     const data_source *source;
@@ -122,6 +123,10 @@ static tinkc_code read_example(loading *l, const tk_json *record)
         return tk_err_nomem(l->err);
     }
     l->about.kind = (uint8_t)example.kind;
+    if (problem[0] == '\0' && example.messages != NULL &&
+        l->source->loss_on != TINKC_LOSS_ON_ALL) {
+        data_roles_check(problem, &example);
+    }
     if (problem[0] == '\0' && l->source->tokenizer != NULL) {
         code = data_encode(&tokens, problem, &l->encoder, &example, l->err);
         if (code != TINKC_OK) {

@@ -104,8 +104,8 @@ void cmd_paste_command(tk_buf *line, const char *const *words)
 /* Whether the command whose words begin at `at` asks a server. */
 static bool asks(const char *at)
 {
-    static const char *const commands[] = {"models", "run", "checkpoint", "session",
-                                           "whoami", "doctor"};
+    static const char *const commands[] = {"models",  "run",    "checkpoint",
+                                           "session", "whoami", "doctor"};
     for (size_t i = 0; i < TK_ARRAY_LEN(commands); i++) {
         size_t n = strlen(commands[i]);
         if (strncmp(at, commands[i], n) == 0 && (at[n] == ' ' || at[n] == '\'')) {

@@ -259,6 +259,38 @@ static void test_data_bad_lines(void **state)
     program_close(&p);
 }
 
+/* A conversation without an answer is found without a model, too; so is a file with
+ * nothing in it. With a model it is said once. */
+static void test_data_roles(void **state)
+{
+    static const char lines[] =
+        "r.jsonl:1: nothing to train on: no message of the assistant (roles: user, "
+        "asistant); did you mean \"assistant\"?\n"
+        "r.jsonl:2: nothing to train on: no message of the assistant (roles: user)\n"
+        "r.jsonl:3: nothing to train on: the messages of the assistant have weight 0\n"
+        "Error: 3 lines of r.jsonl cannot be used for training\n";
+    program p;
+    program_open(&p, TINKC_PROGRAM);
+    program_write_file(&p, "r.jsonl",
+                       "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"},"
+                       "{\"role\":\"asistant\",\"content\":\"b\"}]}\n"
+                       "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}\n"
+                       "{\"messages\":[{\"role\":\"assistant\",\"content\":\"a\","
+                       "\"weight\":0}]}\n");
+    program_run(&p, PROGRAM_ARGS("data", "check", "r.jsonl"));
+    assert_int_equal(p.code, 1);
+    assert_string_equal(p.err.p, lines);
+    program_run(&p, PROGRAM_ARGS("data", "check", "r.jsonl", "-t", MODEL));
+    assert_string_equal(p.err.p, lines);
+    program_run(&p, PROGRAM_ARGS("data", "check", "r.jsonl", "--loss-on", "all"));
+    assert_int_equal(p.code, 0);
+    program_write_file(&p, "e.jsonl", "\n");
+    program_run(&p, PROGRAM_ARGS("data", "check", "e.jsonl"));
+    assert_int_equal(p.code, 1);
+    EXPECT_SAID(&p.err, "Error: there is nothing to train on in e.jsonl\n");
+    program_close(&p);
+}
+
 static const char tool_line[] =
     "{\"messages\":[{\"role\":\"user\",\"content\":\"Hi\"},"
     "{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{\"id\":\"1\","
@@ -489,8 +521,9 @@ int main(void)
         cmocka_unit_test(test_data_formats),   cmocka_unit_test(test_data_shows),
         cmocka_unit_test(test_data_files),     cmocka_unit_test(test_data_override),
         cmocka_unit_test(test_data_foreign),   cmocka_unit_test(test_data_bad_lines),
-        cmocka_unit_test(test_data_templates), cmocka_unit_test(test_data_hostile),
-        cmocka_unit_test(test_data_packed),    cmocka_unit_test(test_data_long_line),
+        cmocka_unit_test(test_data_roles),     cmocka_unit_test(test_data_templates),
+        cmocka_unit_test(test_data_hostile),   cmocka_unit_test(test_data_packed),
+        cmocka_unit_test(test_data_long_line),
     };
     return cmocka_run_group_tests_name("cmd_data", tests, NULL, NULL);
 }
