@@ -7,30 +7,34 @@
 static const struct {
     ca_tools tools;
     const char *name;
-    const char *parts[3]; /* all of them are in the template; NULL = none */
-    const char *not_part; /* and this is not */
+    const char *parts[3];  /* all of them are in the template; NULL = nothing */
+    const char *others[2]; /* and none of these */
 } rules[] = {
-    {CA_TOOLS_HARMONY, "harmony", {"<|channel|>", "<|message|>", "to="}, NULL},
+    {CA_TOOLS_HARMONY, "harmony", {"<|channel|>", "<|message|>", "to="}, {NULL}},
     {CA_TOOLS_KIMI,
      "kimi",
      {"<|tool_calls_section_begin|>", "<|tool_call_begin|>"},
-     NULL},
-    {CA_TOOLS_DEEPSEEK, "deepseek", {"<｜tool▁calls▁begin｜>", "<｜tool▁sep｜>"}, NULL},
-    {CA_TOOLS_GLM, "glm", {"<tool_call>", "<arg_key>", "<arg_value>"}, NULL},
+     {NULL}},
+    {CA_TOOLS_DEEPSEEK, "deepseek", {"<｜tool▁calls▁begin｜>", "<｜tool▁sep｜>"}, {NULL}},
+    {CA_TOOLS_GLM, "glm", {"<tool_call>", "<arg_key>", "<arg_value>"}, {NULL}},
     {CA_TOOLS_QWEN_CODER,
      "qwen-coder",
      {"<tool_call>", "<function=", "<parameter="},
-     NULL},
-    {CA_TOOLS_MISTRAL, "mistral", {"[TOOL_CALLS]"}, NULL},
+     {NULL}},
+    {CA_TOOLS_MISTRAL, "mistral", {"[TOOL_CALLS]"}, {NULL}},
     {CA_TOOLS_HERMES,
      "hermes",
      {"<tool_call>", "arguments", "tool_calls"},
-     "<tool_calls>"},
+     {"<tool_calls>", "<invoke"}},
     {CA_TOOLS_LLAMA3,
      "llama3",
      {"<|start_header_id|>ipython", "\"parameters\": ", "tool_calls"},
-     "<function="},
-    {CA_TOOLS_NONE, "none", {NULL}, NULL},
+     {"<function="}},
+    {CA_TOOLS_LLAMA3, /* Llama 4 */
+     "llama3",
+     {"<|header_start|>ipython", "\"parameters\": ", "tool_calls"},
+     {"<function="}},
+    {CA_TOOLS_NONE, "none", {NULL}, {NULL}},
 };
 
 static size_t find(tk_str text, tk_str part, size_t from)
@@ -55,10 +59,12 @@ static bool has(tk_str text, const char *part)
 
 static bool fits(size_t rule, tk_str source)
 {
-    bool is_fit = rules[rule].tools == CA_TOOLS_NONE || rules[rule].not_part == NULL ||
-                  !has(source, rules[rule].not_part);
+    bool is_fit = true;
     for (size_t i = 0; i < TK_ARRAY_LEN(rules[rule].parts) && is_fit; i++) {
         is_fit = rules[rule].parts[i] == NULL || has(source, rules[rule].parts[i]);
+    }
+    for (size_t i = 0; i < TK_ARRAY_LEN(rules[rule].others) && is_fit; i++) {
+        is_fit = rules[rule].others[i] == NULL || !has(source, rules[rule].others[i]);
     }
     return is_fit;
 }

@@ -12,7 +12,7 @@
 
 typedef enum ca_mark {
     CA_MARK_CALL,        /* may begin a call */
-    CA_MARK_AT_START,    /* the same, only while there is no text */
+    CA_MARK_AT_START,    /* the same, only where no text is, or after a call */
     CA_MARK_AFTER_CALL,  /* the same, only after a call */
     CA_MARK_IN_SECTION,  /* the same, only inside a section */
     CA_MARK_SECTION_END, /* ends a section; not shown */

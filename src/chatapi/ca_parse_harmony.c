@@ -136,7 +136,9 @@ static ca_verdict scan_call(ca_scan *scan)
         ca_step step = scan_header(scan);
         ca_verdict verdict =
             step == CA_STEP_OK ? judge(scan) : ca_scan_verdict(scan, step);
-        if (scan->state == HEADER) {
+        if (scan->state == HEADER) { /* text that begins with "to=" is only that */
+            scan->is_plain |= verdict == CA_SCAN_NOT && step != CA_STEP_OK &&
+                              scan->opener->mark == CA_MARK_AT_START;
             return verdict;
         }
     }

@@ -1,11 +1,12 @@
 /* Llama 3.1, 3.2, 3.3 and 4 with JSON tools.
  *
- *   answer := calls | "<|python_tag|>" calls | text "<|python_tag|>" calls
+ *   answer := calls | [text] "<|python_tag|>" calls
+ *           | "<|python_start|>" [text] "<|python_end|>" calls       (Llama 4)
  *   calls  := object (space [";"] space object)*
  *   object := JSON with "name": text and "parameters" (or "arguments"): object
  *
- * Without the tag an object is a call only where no text is before it; an object that has
- * not both members is then an answer in JSON, and not flagged. What follows the tag and is
+ * Without a tag an object is a call only where no text is before it; an object that has
+ * not both members is then an answer in JSON, and not flagged. What follows a tag and is
  * not an object (code for the built-in interpreter) is text, flagged: no tool of a client
  * takes it. */
 #include "chatapi/ca_parse.h"
@@ -62,6 +63,7 @@ static ca_verdict scan_call(ca_scan *scan)
 
 static const ca_marker markers[] = {
     {{"<|python_tag|>", 14}, CA_MARK_CALL},
+    {{"<|python_end|>", 14}, CA_MARK_CALL},
     {{"{", 1}, CA_MARK_AT_START},
     {{";", 1}, CA_MARK_AFTER_CALL},
 };

@@ -313,7 +313,7 @@ static bool is_eligible(const ca_parser *parser, const ca_marker *marker, bool i
     case CA_MARK_DROP:
         return true;
     case CA_MARK_AT_START:
-        return !parser->is_reasoning && !has_text;
+        return !parser->is_reasoning && (!has_text || parser->is_after_call);
     case CA_MARK_AFTER_CALL:
         return !parser->is_reasoning && parser->is_after_call;
     case CA_MARK_IN_SECTION:

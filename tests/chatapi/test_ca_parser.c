@@ -117,6 +117,13 @@ static const answer rows[] = {
      "{\"name\": \"f\", \"parameters\": {}, \"arguments\": {}}", "", "", true},
     {"llama3", "{}", "{}", "", "", false},
 
+    {"llama3",
+     S("<|python_start|>") "Hm." S(
+         "<|python_end|>") "{\"name\": \"f\", \"parameters\": {}}",
+     "Hm.", "", "f {}\n", false},
+    {"llama3", "Hm.<|python_tag|>{\"name\": \"f\", \"parameters\": {}}{\"name\": \"g\", \"parameters\": {}}",
+     "Hm.", "", "f {}\ng {}\n", false},
+
     /* Mistral */
     {"mistral",
      S("[TOOL_CALLS]") "[{\"name\": \"f\", \"arguments\": {\"a\": 1}, \"id\": \"abcdefghi\"}, "
@@ -230,6 +237,7 @@ static const answer rows[] = {
     {"harmony?",
      "<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>final<|message|>c",
      "c", "a", "", false},
+    {"harmony", "to=be", "to=be", "", "", false},
     {"harmony", "<|channel|>what<|message|>x", "<|channel|>what<|message|>x", "", "",
      true},
 };
