@@ -121,7 +121,8 @@ static const answer rows[] = {
      S("<|python_start|>") "Hm." S(
          "<|python_end|>") "{\"name\": \"f\", \"parameters\": {}}",
      "Hm.", "", "f {}\n", false},
-    {"llama3", "Hm.<|python_tag|>{\"name\": \"f\", \"parameters\": {}}{\"name\": \"g\", \"parameters\": {}}",
+    {"llama3",
+     "Hm.<|python_tag|>{\"name\": \"f\", \"parameters\": {}}{\"name\": \"g\", \"parameters\": {}}",
      "Hm.", "", "f {}\ng {}\n", false},
 
     /* Mistral */

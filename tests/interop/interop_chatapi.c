@@ -93,9 +93,8 @@ int main(void)
         tk_arena arena;
         const tk_json *root = NULL;
         tk_arena_init(&arena, 0);
-        failed =
-            tk_json_parse(&root, &arena, line, (size_t)n, NULL, NULL) != TINKC_OK ||
-            answer(root) != 0;
+        failed = tk_json_parse(&root, &arena, line, (size_t)n, NULL, NULL) != TINKC_OK ||
+                 answer(root) != 0;
         tk_arena_dispose(&arena);
     }
     free(line);
