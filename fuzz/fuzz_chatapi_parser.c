@@ -16,7 +16,7 @@ static ca_parser_config config_of(uint8_t choice, tk_arena *arena)
 {
     ca_parser_config config = {.look_for_calls = (choice & 32) == 0,
                                .starts_thinking = (choice & 16) != 0};
-    config.format.tools = (ca_tools)(choice % 16 % (CA_TOOLS_HARMONY + 1));
+    config.format.tools = (ca_tools)(choice % 16 % (CA_TOOLS_DSML + 1));
     config.format.think_open = TK_STR("<think>");
     config.format.think_close = TK_STR("</think>");
     if (tk_json_parse(&config.tools, arena, tools, sizeof(tools) - 1, NULL, NULL) !=

@@ -163,6 +163,26 @@ void ca_args_put(ca_scan *scan, tk_str tool, tk_str key, tk_str value)
     tk_arena_dispose(&arena);
 }
 
+bool ca_args_put_kind(ca_scan *scan, tk_str key, tk_str value, bool is_text)
+{
+    const tk_json *parsed = NULL;
+    tk_arena arena;
+    tk_arena_init(&arena, 0);
+    tk_json_key(&scan->args_writer, key);
+    if (is_text) {
+        tk_json_put_str(&scan->args_writer, value);
+    } else {
+        tinkc_code code = tk_json_parse(&parsed, &arena, value.p, value.n, NULL, NULL);
+        if (code == TINKC_OK) {
+            tk_json_put_value(&scan->args_writer, parsed);
+        } else if (code == TINKC_E_NOMEM) {
+            ca_parser_fail(scan->parser, code);
+        }
+    }
+    tk_arena_dispose(&arena);
+    return is_text || parsed != NULL;
+}
+
 ca_verdict ca_args_emit(ca_scan *scan, tk_str tool)
 {
     tk_json_end_object(&scan->args_writer);

@@ -34,6 +34,7 @@ static const struct {
      "llama3",
      {"<|header_start|>ipython", "\"parameters\": ", "tool_calls"},
      {"<function="}},
+    {CA_TOOLS_DSML, "dsml", {"｜DSML｜", "invoke name=", "string="}, {NULL}},
     {CA_TOOLS_NONE, "none", {NULL}, {NULL}},
 };
 
@@ -148,5 +149,5 @@ const char *ca_format_name(ca_tools tools)
 
 const char *ca_format_names(void)
 {
-    return "none, hermes, qwen-coder, llama3, mistral, deepseek, kimi, glm, harmony";
+    return "none, hermes, qwen-coder, llama3, mistral, deepseek, kimi, glm, harmony, dsml";
 }

@@ -15,7 +15,8 @@ typedef enum ca_tools {
     CA_TOOLS_DEEPSEEK,
     CA_TOOLS_KIMI,
     CA_TOOLS_GLM,
-    CA_TOOLS_HARMONY /* <|channel|>... <|message|>... <|call|>; carries reasoning, too */
+    CA_TOOLS_HARMONY, /* <|channel|>... <|message|>... <|call|>; carries reasoning, too */
+    CA_TOOLS_DSML     /* DeepSeek V3.2 and V4 */
 } ca_tools;
 
 typedef struct ca_format {
@@ -28,7 +29,7 @@ typedef struct ca_format {
 ca_format ca_format_detect(tk_str template_source);
 
 /* Finds it by the name of --tool-format ("none", "hermes", "qwen-coder", "llama3",
- * "mistral", "deepseek", "kimi", "glm", "harmony"). Keeps the reasoning of `format`.
+ * "mistral", "deepseek", "kimi", "glm", "harmony", "dsml"). Keeps the reasoning of `format`.
  * Returns false, and changes nothing, for another name. */
 TK_NODISCARD bool ca_format_named(ca_format *format, tk_str name);
 const char *ca_format_name(ca_tools tools); /* static */

@@ -18,6 +18,7 @@ typedef enum ca_mark {
     CA_MARK_SECTION_END, /* ends a section; not shown */
     CA_MARK_DROP,        /* ends text or reasoning; not shown */
     CA_MARK_INNER, /* only inside of calls; so that its special token is not dropped */
+    CA_MARK_PART,  /* a special token that is a part of markers */
     CA_MARK_THINK_OPEN,
     CA_MARK_THINK_CLOSE
 } ca_mark;
@@ -70,7 +71,8 @@ typedef struct ca_family {
 } ca_family;
 
 extern const ca_family ca_parse_hermes, ca_parse_qwen_coder, ca_parse_llama3,
-    ca_parse_mistral, ca_parse_deepseek, ca_parse_kimi, ca_parse_glm, ca_parse_harmony;
+    ca_parse_mistral, ca_parse_deepseek, ca_parse_kimi, ca_parse_glm, ca_parse_harmony,
+    ca_parse_dsml;
 
 /* ---- steps of families; each moves scan->at ---- */
 
@@ -105,6 +107,8 @@ ca_verdict ca_scan_emit_json(ca_scan *scan, tk_str json, bool or_parameters);
  * when that does not fit or is not known; ends the object. */
 void ca_args_begin(ca_scan *scan);
 void ca_args_put(ca_scan *scan, tk_str tool, tk_str key, tk_str value);
+/* The same for a value whose kind the model says: text, or JSON. False: it is not JSON. */
+bool ca_args_put_kind(ca_scan *scan, tk_str key, tk_str value, bool is_text);
 ca_verdict ca_args_emit(ca_scan *scan, tk_str tool);
 
 /* ---- of the parser, for the helpers and tests ---- */

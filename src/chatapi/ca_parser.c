@@ -51,6 +51,7 @@ static const ca_family *family_of(ca_tools tools)
         [CA_TOOLS_KIMI] = &ca_parse_kimi,
         [CA_TOOLS_GLM] = &ca_parse_glm,
         [CA_TOOLS_HARMONY] = &ca_parse_harmony,
+        [CA_TOOLS_DSML] = &ca_parse_dsml,
     };
     return tools == CA_TOOLS_NONE ? NULL : families[tools];
 }
@@ -59,7 +60,7 @@ static void add_marker(ca_parser *parser, tk_str text, ca_mark mark)
 {
     if (text.n > 0 && parser->n_markers < CA_MARKERS_MAX) {
         parser->markers[parser->n_markers++] = (ca_marker){text, mark};
-        if (mark != CA_MARK_INNER) {
+        if (mark != CA_MARK_INNER && mark != CA_MARK_PART) {
             parser->is_first[(unsigned char)text.p[0]] = true;
         }
     }
@@ -325,6 +326,7 @@ static bool is_eligible(const ca_parser *parser, const ca_marker *marker, bool i
     case CA_MARK_THINK_CLOSE:
         return parser->is_reasoning || parser->is_cut_short;
     case CA_MARK_INNER:
+    case CA_MARK_PART:
         break;
     }
     return false;
@@ -372,7 +374,8 @@ static void act(ca_parser *parser, const ca_marker *marker)
     case CA_MARK_CALL:
     case CA_MARK_AT_START:
     case CA_MARK_AFTER_CALL:
-    case CA_MARK_INNER: /* is never found */
+    case CA_MARK_INNER: /* these two are never found */
+    case CA_MARK_PART:
         begin_candidate(parser, marker);
         return;
     }
@@ -500,7 +503,8 @@ static const ca_marker *marker_of(const ca_parser *parser, tk_str special)
 
 static void feed_special(ca_parser *parser, tk_str special)
 {
-    if (marker_of(parser, special) == NULL) {
+    const ca_marker *marker = marker_of(parser, special);
+    if (marker == NULL) {
         process(parser, true); /* nothing goes across it */
         hold(parser, special);
         if (parser->failure == TINKC_OK) {
@@ -509,8 +513,10 @@ static void feed_special(ca_parser *parser, tk_str special)
         return;
     }
     hold(parser, special);
-    parser->special_at = parser->held.n - special.n;
-    parser->special_n = special.n;
+    if (marker->mark != CA_MARK_PART) {
+        parser->special_at = parser->held.n - special.n;
+        parser->special_n = special.n;
+    }
     process(parser, false);
 }
 

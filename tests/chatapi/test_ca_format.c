@@ -15,19 +15,19 @@
 #define DONE  "{% endfor %}"
 #define DS(x) "<｜tool▁" x "｜>"
 
-#define HERMES                                                                                          \
-    BEGIN                                                                                               \
-        "{% if m.reasoning_content %}<think>\n{{ m.reasoning_content }}\n</think>\n\n{% endif %}"       \
-        "{{ m.content }}" EACH                                                                          \
-        "{% if m.content or not loop.first %}{{ '\n' }}{% endif %}<tool_call>\n{\"name\": \"{{ f.name " \
-        "}}\", \"arguments\": {{ f.arguments|tojson }}}\n</tool_call>" DONE END                         \
-        "{% if add_generation_prompt %}{% if not enable_thinking %}<think>\n\n</think>{% endif %}"      \
-        "{% endif %}"
-#define CODER                                                                                         \
-    BEGIN                                                                                             \
-        "{{ m.content }}" EACH                                                                        \
-        "\n<tool_call>\n<function={{ f.name }}>\n{% for k, v in f.arguments|items %}<parameter={{ k " \
-        "}}>\n{{ v }}\n</parameter>\n{% endfor %}</function>\n</tool_call>" DONE END
+#define HERMES                                                                                      \
+    BEGIN                                                                                           \
+    "{% if m.reasoning_content %}<think>\n{{ m.reasoning_content }}\n</think>\n\n{% endif %}"       \
+    "{{ m.content }}" EACH                                                                          \
+    "{% if m.content or not loop.first %}{{ '\n' }}{% endif %}<tool_call>\n{\"name\": \"{{ f.name " \
+    "}}\", \"arguments\": {{ f.arguments|tojson }}}\n</tool_call>" DONE END                         \
+    "{% if add_generation_prompt %}{% if not enable_thinking %}<think>\n\n</think>{% endif %}"      \
+    "{% endif %}"
+#define CODER                                                                                     \
+    BEGIN                                                                                         \
+    "{{ m.content }}" EACH                                                                        \
+    "\n<tool_call>\n<function={{ f.name }}>\n{% for k, v in f.arguments|items %}<parameter={{ k " \
+    "}}>\n{{ v }}\n</parameter>\n{% endfor %}</function>\n</tool_call>" DONE END
 #define LLAMA                                                                            \
     "{# <|start_header_id|>ipython #}" BEGIN "{{ m.content }}" EACH                      \
     "{\"name\": \"{{ f.name }}\", \"parameters\": {{ f.arguments|tojson }}}" DONE END
@@ -47,24 +47,31 @@
     BEGIN "{{ m.content }}{% if m.tool_calls %}" DS("calls▁begin") EACH DS(              \
         "call▁begin") "{{ f.name }}" DS("sep") "{{ f.arguments|tojson }}" DS("call▁end") \
         DONE DS("calls▁end") "{% endif %}" END
-#define KIMI                                                                                         \
-    BEGIN                                                                                            \
-        "{{ m.content }}{% if m.tool_calls %}<|tool_calls_section_begin|>" EACH                      \
-        "<|tool_call_begin|>functions.{{ f.name }}:{{ loop.index0 }}<|tool_call_argument_begin|>{{ " \
-        "f.arguments|tojson }}<|tool_call_end|>" DONE                                                \
-        "<|tool_calls_section_end|>{% endif %}" END
-#define GLM                                                                                          \
-    BEGIN                                                                                            \
-        "{{ m.content }}" EACH                                                                       \
-        "\n<tool_call>{{ f.name }}\n{% for k, v in f.arguments|items %}<arg_key>{{ k }}</arg_key>\n" \
-        "<arg_value>{{ v }}</arg_value>\n{% endfor %}</tool_call>" DONE END
-#define HARMONY                                                                                       \
-    BEGIN                                                                                             \
-        "{% if m.reasoning_content %}<|channel|>analysis<|message|>{{ m.reasoning_content "           \
-        "}}<|end|><|start|>assistant{% endif %}{% if m.content %}<|channel|>final<|message|>{{ "      \
-        "m.content }}{% endif %}" EACH                                                                \
-        "<|channel|>commentary to=functions.{{ f.name }} <|constrain|>json<|message|>{{ f.arguments|" \
-        "tojson }}<|call|>" DONE END
+#define KIMI                                                                                     \
+    BEGIN                                                                                        \
+    "{{ m.content }}{% if m.tool_calls %}<|tool_calls_section_begin|>" EACH                      \
+    "<|tool_call_begin|>functions.{{ f.name }}:{{ loop.index0 }}<|tool_call_argument_begin|>{{ " \
+    "f.arguments|tojson }}<|tool_call_end|>" DONE                                                \
+    "<|tool_calls_section_end|>{% endif %}" END
+#define GLM                                                                                      \
+    BEGIN                                                                                        \
+    "{{ m.content }}" EACH                                                                       \
+    "\n<tool_call>{{ f.name }}\n{% for k, v in f.arguments|items %}<arg_key>{{ k }}</arg_key>\n" \
+    "<arg_value>{{ v }}</arg_value>\n{% endfor %}</tool_call>" DONE END
+#define HARMONY                                                                                   \
+    BEGIN                                                                                         \
+    "{% if m.reasoning_content %}<|channel|>analysis<|message|>{{ m.reasoning_content "           \
+    "}}<|end|><|start|>assistant{% endif %}{% if m.content %}<|channel|>final<|message|>{{ "      \
+    "m.content }}{% endif %}" EACH                                                                \
+    "<|channel|>commentary to=functions.{{ f.name }} <|constrain|>json<|message|>{{ f.arguments|" \
+    "tojson }}<|call|>" DONE END
+
+#define DSML                                                                                                 \
+    BEGIN                                                                                                    \
+        "{{ m.content }}{% if m.tool_calls %}{{ '\n\n' }}<｜DSML｜tool_calls>\n" EACH                        \
+        "<｜DSML｜invoke name=\"{{ f.name }}\">\n{% for k, v in f.arguments|items %}<｜DSML｜parameter " \
+        "name=\"{{ k }}\" string=\"true\">{{ v }}</｜DSML｜parameter>\n{% endfor %}</｜DSML｜invoke>\n" DONE \
+        "</｜DSML｜tool_calls>{% endif %}" END
 
 #define T "tool_calls"
 
@@ -82,6 +89,7 @@ static const struct {
     {KIMI, "kimi", "", false},
     {GLM, "glm", "", false},
     {HARMONY, "harmony", "<|channel|>analysis<|message|>", false},
+    {DSML, "dsml", "", false},
     {"", "none", "", false},
     {"{{ messages }}", "none", "", false},
     {"[THINK]x[/THINK]{% if add_generation_prompt %}[THINK]{% endif %}", "none",
@@ -146,10 +154,10 @@ static void test_format_named(void **unused)
         assert_true(tk_str_is(name, ca_format_name(format.tools)));
         assert_true(tk_str_is(format.think_open, "<think>"));
     }
-    assert_int_equal(n, CA_TOOLS_HARMONY + 1);
+    assert_int_equal(n, CA_TOOLS_DSML + 1);
     assert_false(ca_format_named(&format, TK_STR("Hermes")));
     assert_false(ca_format_named(&format, TK_STR("")));
-    assert_int_equal(format.tools, CA_TOOLS_HARMONY);
+    assert_int_equal(format.tools, CA_TOOLS_DSML);
 }
 
 /* ---- the round trip ---- */

@@ -68,6 +68,8 @@ static const answer rows[] = {
      "<tool_call>{\"name\": \"f\", \"arguments\": {\"a\": 01}}</tool_call>", "", "",
      true},
     {"hermes", "<tool_call>\n" HERMES_F, "<tool_call>\n", "", "f {\"a\": 1}\n", true},
+    {"hermes", "<tool_call>{\"name\": \"f\n" HERMES_F, "<tool_call>{\"name\": \"f", "",
+     "f {\"a\": 1}\n", true},
     {"hermes", "<tool_call>{\"na" S("<|im_end|>") "me\"", "<tool_call>{\"name\"", "", "",
      true},
     {"hermes", "<tool_cal", "<tool_cal", "", "", false},
@@ -189,6 +191,25 @@ static const answer rows[] = {
      "<|tool_calls_section_begin|><|tool_call_begin|>f<|tool_call_argument_begin|>{}"
      "<|tool_call_end|><|tool_calls_section_end|>",
      "", "", true},
+
+    /* DeepSeek V3.2 and V4 */
+    {"dsml",
+     "I look.\n\n<｜DSML｜function_calls>\n<｜DSML｜invoke name=\"f\">\n<｜DSML｜parameter name=\"a\" "
+     "string=\"true\">1 <b>\n</｜DSML｜parameter>\n<｜DSML｜parameter name=\"b\" string=\"false\">[1, "
+     "{}]</｜DSML｜parameter>\n</｜DSML｜invoke>\n<｜DSML｜invoke name=\"g\">\n</｜DSML｜invoke>\n"
+     "</｜DSML｜function_calls>" S("<｜end▁of▁sentence｜>"),
+     "I look.", "", "f {\"a\":\"1 <b>\\n\",\"b\":[1,{}]}\ng {}\n", false},
+    {"dsml!",
+     "r</think><" S("｜DSML｜") "tool_calls>\n<" S("｜DSML｜") "invoke name=\"f\">\n</" S(
+         "｜DSML｜") "invoke>\n</" S("｜DSML｜") "tool_calls>",
+     "", "r", "f {}\n", false},
+    {"dsml",
+     "<｜DSML｜tool_calls><｜DSML｜invoke name=\"f\"><｜DSML｜parameter name=\"b\" string=\"false\">x"
+     "</｜DSML｜parameter></｜DSML｜invoke></｜DSML｜tool_calls>",
+     "<｜DSML｜tool_calls><｜DSML｜invoke name=\"f\"><｜DSML｜parameter name=\"b\" string=\"false\">x"
+     "</｜DSML｜parameter></｜DSML｜invoke></｜DSML｜tool_calls>",
+     "", "", true},
+    {"dsml", "<｜DSML｜invoke name=\"f\">", "<｜DSML｜invoke name=\"f\">", "", "", true},
 
     /* GLM */
     {"glm",
@@ -491,9 +512,9 @@ static void repeat(tk_buf *out, const char *part, size_t n_bytes)
  * would not end here. */
 static void test_parser_is_linear(void **unused)
 {
-    static const char *const formats[] = {"hermes",  "qwen-coder", "llama3",
-                                          "mistral", "deepseek",   "kimi",
-                                          "glm",     "harmony",    "hermes!"};
+    static const char *const formats[] = {"hermes",   "qwen-coder", "llama3", "mistral",
+                                          "deepseek", "kimi",       "glm",    "harmony",
+                                          "dsml",     "hermes!"};
     static const char *const parts[] = {"<tool_call",
                                         "<tool_call>",
                                         "<tool_call>{",
@@ -606,6 +627,11 @@ static bool sweep(void *user)
            play("mistral",
                 "[TOOL_CALLS][{\"name\": \"f\", \"arguments\": {}, \"id\": \"i\"}, "
                 "{\"name\": \"g\", \"arguments\": {}}]") &&
+           play(
+               "dsml",
+               "<｜DSML｜tool_calls><｜DSML｜invoke name=\"f\"><｜DSML｜parameter name=\"b\" "
+               "string=\"false\">[1]</｜DSML｜parameter></｜DSML｜invoke><｜DSML｜invoke "
+               "name=\"g\"></｜DSML｜invoke></｜DSML｜tool_calls>") &&
            play("qwen-coder",
                 "<tool_call><function=f><parameter=a>1</parameter></function>"
                 "</tool_call><tool_call><function=f></function></tool_call>");

@@ -56,7 +56,8 @@ FAMILIES = {
     "deepseek-ai-DeepSeek-V3.1": "deepseek", "deepseek-ai-DeepSeek-R1-Distill-Qwen-32B": "deepseek",
     "moonshotai-Kimi-K2": "kimi", "Kimi-K2-Thinking": "kimi", "Kimi-K2-Instruct": "kimi",
     "GLM-4.6": "glm", "GLM-4.7-Flash": "glm", "openai-gpt-oss-120b": "harmony",
-    "deepseek-ai-DeepSeek-V3.2": "none", "google-gemma-2-2b-it": "none", "MiniMax-M2": "none",
+    "deepseek-ai-DeepSeek-V3.2": "dsml", "deepseek-ai-DeepSeek-V4": "dsml",
+    "google-gemma-2-2b-it": "none", "MiniMax-M2": "none",
     "CohereForAI-c4ai-command-r7b-12-2024-tool_use": "none", "Kimi-K3": "none",
     "meetkai-functionary-medium-v3.1": "none", "MiniMax-M3": "none", "unsloth-Apriel-1.5": "none",
 }
@@ -207,7 +208,7 @@ def main():
     for tools, (names, right) in sorted(families.items()):
         print(f"{tools}: {len(names)} templates, {right} answers taken apart as they were made")
     print(f"{len(sources)} templates, {wrong} differences, {skipped} answers that the template or no family writes")
-    return 1 if wrong or len(families) < 9 else 0
+    return 1 if wrong or len(families) < 10 else 0
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ typedef struct cafix {
     tk_buf what;            /* all of it, in order; also which bytes were dropped */
     ca_event_kind last;
     bool is_whole; /* every event was whole characters, where the input was */
-    bool is_utf8;
+    bool is_utf8;  /* it was: no special token is inside a character */
 } cafix;
 
 static inline void cafix_on_event(const ca_event *event, void *user)
@@ -56,7 +56,7 @@ static inline void cafix_init(cafix *fix)
 {
     tk_buf *const all[] = {&fix->fed,       &fix->fates, &fix->text,
                            &fix->reasoning, &fix->calls, &fix->what};
-    *fix = (cafix){.last = CA_EVENT_CALL, .is_whole = true};
+    *fix = (cafix){.last = CA_EVENT_CALL, .is_whole = true, .is_utf8 = true};
     for (size_t i = 0; i < TK_ARRAY_LEN(all); i++) {
         tk_buf_init(all[i], 256 * TK_MIB);
     }
@@ -99,6 +99,7 @@ static inline tinkc_code cafix_play(cafix *fix, ca_parser *parser, tk_str script
         }
         tk_str run = {script.p + from, end - from};
         tk_buf_put(&fix->fed, run.p, run.n);
+        fix->is_utf8 &= tk_utf8_is_valid(run);
         code = is_special ? ca_parser_feed(parser, run, true, NULL)
                           : cafix_feed(parser, run, from, cut);
         at = end + (is_special && end < script.n ? 1 : 0);
@@ -123,7 +124,6 @@ static inline const char *cafix_run(cafix *fix, const ca_parser_config *config,
     const ca_output *output = ca_parser_output(parser);
     *malformed = output->is_malformed;
     tk_buf_printf(&fix->what, "\n%d", output->is_malformed);
-    fix->is_utf8 = tk_utf8_is_valid(tk_buf_str(&fix->fed));
     const char *wrong =
         code != TINKC_OK ? "a code"
         : !tk_str_eq(tk_buf_str(&fix->fed), tk_buf_str(&fix->fates))
