@@ -32,6 +32,9 @@ typedef struct ca_choice {
     ca_finish finish;
     tk_str stop; /* which stop string; "" = none */
     ca_tokens sampled;
+    const ca_tokens *prompt; /* completions with several prompts: of this choice; NULL =
+                              * the reply's, with its text */
+    tk_str prompt_text;      /* with `prompt`, and with echo */
 } ca_choice;
 
 typedef struct ca_usage {
@@ -57,6 +60,10 @@ void ca_reply_make_call_id(char *out, ca_dialect dialect, const unsigned char ra
 /* Writes the whole answer of a request that is not streamed. */
 void ca_reply_body(tk_buf *out, const ca_reply *reply, const ca_choice *choices, size_t n,
                    const ca_usage *usage);
+
+/* Fills the fault of a prompt that does not fit: the dialect's own words with both
+ * numbers, status 400. */
+void ca_reply_too_long(ca_fault *fault, ca_dialect dialect, size_t n, size_t max);
 
 /* Writes an error in the dialect's shape, with its "type" and "code" for the status. */
 void ca_reply_error(tk_buf *out, ca_dialect dialect, const ca_fault *fault);
@@ -89,9 +96,11 @@ void ca_stream_begin(tk_buf *out, ca_stream *stream, const ca_usage *usage);
  * event NULL: tokens that show nothing (yet) and whose ids or scores are wanted. */
 void ca_stream_event(tk_buf *out, ca_stream *stream, size_t index, const ca_event *event,
                      const char *call_id, const ca_tokens *tokens);
-/* Completions: the text of choice `index` as it was sampled. */
+/* Completions: the text of choice `index` as it was sampled; with echo the prompt comes
+ * first, as a text of its own. */
 void ca_stream_text(tk_buf *out, ca_stream *stream, size_t index, tk_str text,
                     const ca_tokens *tokens);
+/* The choice is done. Only its index, finish and stop are read. */
 void ca_stream_end(tk_buf *out, ca_stream *stream, const ca_choice *choice);
 void ca_stream_close(tk_buf *out, ca_stream *stream, const ca_usage *usage);
 /* Instead of the rest: the stream ends with an error in the dialect's shape. */

@@ -89,6 +89,11 @@ static bool finish(ca_reader *r)
     ca_request *out = r->out;
     const ca_at top = {NULL, "top_logprobs", 0}, n = {NULL, "n", 0};
     const ca_at options = {NULL, "stream_options", 0};
+    const ca_at scores = {NULL, "prompt_logprobs", 0};
+    if (out->is_streamed && ca_get(out->body, scores.key) != NULL &&
+        !ca_is_ignored(r, tk_str_of(scores.key))) {
+        return ca_refuse(r, &scores, "is not in streams");
+    }
     if (out->params.top_logprobs > 0 && !out->params.logprobs) {
         return ca_refuse(r, &top, "needs logprobs");
     }

@@ -66,12 +66,12 @@
     "<|channel|>commentary to=functions.{{ f.name }} <|constrain|>json<|message|>{{ f.arguments|" \
     "tojson }}<|call|>" DONE END
 
-#define DSML                                                                                                 \
-    BEGIN                                                                                                    \
-        "{{ m.content }}{% if m.tool_calls %}{{ '\n\n' }}<｜DSML｜tool_calls>\n" EACH                        \
-        "<｜DSML｜invoke name=\"{{ f.name }}\">\n{% for k, v in f.arguments|items %}<｜DSML｜parameter " \
-        "name=\"{{ k }}\" string=\"true\">{{ v }}</｜DSML｜parameter>\n{% endfor %}</｜DSML｜invoke>\n" DONE \
-        "</｜DSML｜tool_calls>{% endif %}" END
+#define DSML                                                                                             \
+    BEGIN                                                                                                \
+    "{{ m.content }}{% if m.tool_calls %}{{ '\n\n' }}<｜DSML｜tool_calls>\n" EACH                        \
+    "<｜DSML｜invoke name=\"{{ f.name }}\">\n{% for k, v in f.arguments|items %}<｜DSML｜parameter " \
+    "name=\"{{ k }}\" string=\"true\">{{ v }}</｜DSML｜parameter>\n{% endfor %}</｜DSML｜invoke>\n" DONE \
+    "</｜DSML｜tool_calls>{% endif %}" END
 
 #define T "tool_calls"
 

@@ -38,7 +38,7 @@ static void parameters_are_read(void **state)
         ",\"model\":\"m\",\"temperature\":0.5,\"top_p\":0.9,\"top_k\":40,\"seed\":-3,"
         "\"stop\":[\"a\",\"b\"],\"stop_token_ids\":[5,6],\"ignore_eos\":true,\"n\":2,"
         "\"max_completion_tokens\":7,\"max_tokens\":7,\"logprobs\":true,\"top_logprobs\":20,"
-        "\"prompt_logprobs\":3,\"return_token_ids\":true,\"stream\":true,"
+        "\"return_token_ids\":true,\"stream\":true,"
         "\"stream_options\":{\"include_usage\":true,\"include_obfuscation\":false}}");
     const ca_params *p = &q.params;
     assert_true(tk_str_is(q.model, "m"));
@@ -50,14 +50,18 @@ static void parameters_are_read(void **state)
     assert_true(tk_str_is(p->stops[0], "a") && tk_str_is(p->stops[1], "b"));
     assert_int_equal(p->n_stop_ids, 2);
     assert_int_equal(p->stop_ids[1], 6);
-    assert_true(p->ignore_eos && p->logprobs && p->prompt_logprobs &&
+    assert_true(p->ignore_eos && p->logprobs && !p->prompt_logprobs &&
                 p->return_token_ids);
     assert_int_equal(p->n, 2);
     assert_true(p->has_max_tokens);
     assert_int_equal(p->max_tokens, 7);
     assert_int_equal(p->top_logprobs, 20);
-    assert_int_equal(p->prompt_top_logprobs, 3);
     assert_true(q.is_streamed && q.wants_usage && !q.has_tools && !q.continue_final);
+    ca_request_dispose(&q);
+
+    q = parse_ok(CA_CHAT, "{" HI ",\"prompt_logprobs\":3}");
+    assert_true(q.params.prompt_logprobs);
+    assert_int_equal(q.params.prompt_top_logprobs, 3);
     ca_request_dispose(&q);
 
     q = parse_ok(CA_CHAT,
@@ -187,6 +191,7 @@ static void what_changes_the_result_is_refused_by_name(void **state)
         {"\"stop\":[\"a\",\"\"]", "stop[1]"},
         {"\"stop_token_ids\":[-1]", "stop_token_ids[0]"},
         {"\"stream_options\":{\"include_usage\":true}", "stream_options"},
+        {"\"stream\":true,\"prompt_logprobs\":1", "prompt_logprobs"},
         {"\"stream\":true,\"stream_options\":{\"continuous_usage_stats\":true}",
          "stream_options.continuous_usage_stats"},
     };

@@ -75,7 +75,8 @@ void data_roles_check(char problem[DATA_PROBLEM_BYTES], const data_example *exam
     if (!is_there) {
         refuse_roles(problem, example);
     } else if (!is_trained) {
-        (void)snprintf(problem, DATA_PROBLEM_BYTES,
-                       "nothing to train on: the messages of the assistant have weight 0");
+        (void)snprintf(
+            problem, DATA_PROBLEM_BYTES,
+            "nothing to train on: the messages of the assistant have weight 0");
     }
 }

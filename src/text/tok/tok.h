@@ -76,6 +76,10 @@ TK_NODISCARD tinkc_code tk_tok_encode_how(const tk_tok *tok, tk_str text, tk_tok
 void tk_tok_decode(const tk_tok *tok, const int32_t *ids, size_t n, bool skip_special,
                    tk_buf *out);
 
+/* Appends the bytes that one token stands for inside a text; they may be a part of a
+ * character. Nothing for an id that is not used. Failure is the buffer's. */
+void tk_tok_bytes(const tk_tok *tok, int32_t id, tk_buf *out);
+
 /* A decode in pieces: what all steps append together is what tk_tok_decode appends. */
 typedef struct tk_tok_stream {
     const tk_tok *tok;

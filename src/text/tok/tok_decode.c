@@ -121,3 +121,17 @@ void tk_tok_decode(const tk_tok *tok, const int32_t *ids, size_t n, bool skip_sp
     tk_tok_stream_finish(&stream, out);
     tk_tok_stream_dispose(&stream);
 }
+
+void tk_tok_bytes(const tk_tok *tok, int32_t id, tk_buf *out)
+{
+    if (id < 0 || (size_t)id >= tok->n_entries || tok->entries[id].token.p == NULL) {
+        return;
+    }
+    const tk_tok_entry *e = &tok->entries[id];
+    bool is_text = tok->decoder.kind == TK_TOK_DECODE_TEXTS;
+    if (is_text && tok->decoder.byte_fallback && e->byte >= 0) {
+        tk_buf_putc(out, (char)(unsigned char)e->byte);
+    } else {
+        tk_buf_put(out, e->text.p, e->text.n);
+    }
+}
