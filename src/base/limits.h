@@ -144,4 +144,26 @@
 #define TK_CA_TOP_MAX      20            /* alternatives at a token, as OpenAI has it */
 #define TK_CA_KWARGS_MAX   64            /* variables of chat_template_kwargs */
 
+#define TK_GW_EPISODES_MAX    (64 * 1024)    /* of one gateway */
+#define TK_GW_ID_BYTES        256            /* name of an episode */
+#define TK_GW_TURNS_MAX       (16 * 1024)    /* of one episode */
+#define TK_GW_EPISODE_IDS_MAX (16 * TK_MIB)  /* tokens that it keeps, shared ones once */
+#define TK_GW_EPISODE_BYTES   (256 * TK_MIB) /* of one episode in memory */
+#define TK_GW_RECORD_BYTES    (256 * TK_MIB) /* one record of the log */
+#define TK_GW_RECORDS_MAX     (64 * 1024)    /* of one episode: answers and rewards */
+#define TK_GW_METADATA_BYTES  (64 * TK_KIB)  /* of an episode or a turn */
+#define TK_GW_MESSAGES_MAX    (16 * 1024)    /* of one request */
+#define TK_GW_CANDIDATES_MAX  16             /* turns that a request may continue */
+#define TK_GW_RENDERS_MAX     8              /* of one request, to find its turn */
+#define TK_GW_SEGMENT_BYTES   (64 * TK_MIB) /* a file of the log; one record may exceed */
+#define TK_GW_SEGMENTS_MAX    (64 * 1024)
+#define TK_GW_SYNC_MS         20            /* written, not yet synced: at most */
+#define TK_GW_MEMORY_BYTES    (64 * TK_MIB) /* episodes in memory, by default */
+#define TK_GW_TOKENIZERS_MAX  64            /* whose vocabulary is remembered */
+#define TK_GW_REPEATS_MAX     (16 * 1024)   /* requests that are remembered */
+#define TK_GW_REPEAT_BYTES    (32 * TK_MIB) /* their answers */
+#define TK_GW_REPEAT_WAITERS  64            /* repetitions of one that runs */
+#define TK_GW_REPEAT_MS       30000         /* an answer is remembered after its end */
+#define TK_GW_EXPORT_BYTES    TK_GIB        /* one episode as JSON */
+
 #endif

@@ -2,12 +2,13 @@
  * the middle, and that a stream says the same as the body. */
 #include <stdio.h>
 
-#include "support/cadata.h"
 #include "support/cabody.h"
+#include "support/cadata.h"
 #include "support/test.h"
 
 static const char *const requests[] = {
-    [CA_CHAT] = "{\"stream\":true,\"n\":2,\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}",
+    [CA_CHAT] =
+        "{\"stream\":true,\"n\":2,\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}",
     [CA_COMPLETIONS] = "{\"stream\":true,\"prompt\":\"a\"}",
     [CA_RESPONSES] = "{\"stream\":true,\"input\":\"a\"}",
     [CA_MESSAGES] = "{\"stream\":true,\"max_tokens\":1,\"messages\":[{\"role\":\"user\","
@@ -45,8 +46,8 @@ static void expect_events(talk *t, const char *wanted)
         if (!tk_str_has_prefix(line, "data: {")) {
             continue;
         }
-        assert_int_equal(
-            tk_json_parse(&data, &arena, line.p + 6, line.n - 6, NULL, NULL), TINKC_OK);
+        assert_int_equal(tk_json_parse(&data, &arena, line.p + 6, line.n - 6, NULL, NULL),
+                         TINKC_OK);
         const tk_json *type = tk_json_get(data, "type");
         const tk_json choice = tk_json_at(tk_json_get(data, "choices"), 0);
         const tk_json *delta = tk_json_get(&choice, "delta");
@@ -96,10 +97,11 @@ static void an_empty_answer_is_whole(void **state)
     start(&t, CA_RESPONSES);
     end(&t, 0, CA_FINISH_STOP);
     ca_stream_close(&t.out, t.stream, &cadata_usage);
-    expect_events(&t, "response.created\nresponse.in_progress\nresponse.output_item.added\n"
-                      "response.content_part.added\nresponse.output_text.done\n"
-                      "response.content_part.done\nresponse.output_item.done\n"
-                      "response.completed\n");
+    expect_events(&t,
+                  "response.created\nresponse.in_progress\nresponse.output_item.added\n"
+                  "response.content_part.added\nresponse.output_text.done\n"
+                  "response.content_part.done\nresponse.output_item.done\n"
+                  "response.completed\n");
     start(&t, CA_COMPLETIONS);
     end(&t, 0, CA_FINISH_LENGTH);
     ca_stream_close(&t.out, t.stream, &cadata_usage);
@@ -145,7 +147,8 @@ static void choices_are_told_apart(void **state)
     say(&t, 0, CA_EVENT_REASONING, "a");
     call(&t, 0);
     end(&t, 1, CA_FINISH_STOP);
-    assert_non_null(strstr(tk_buf_cstr(&t.out), "\"index\":1,\"delta\":{\"content\":\"b\"}"));
+    assert_non_null(
+        strstr(tk_buf_cstr(&t.out), "\"index\":1,\"delta\":{\"content\":\"b\"}"));
     expect_events(&t, "{\"role\":\"assistant\",\"content\":\"\"}\n"
                       "{\"role\":\"assistant\",\"content\":\"\"}\n{\"content\":\"b\"}\n"
                       "{\"reasoning_content\":\"a\"}\n"
@@ -167,10 +170,12 @@ static void tokens_that_nobody_asked_for_give_no_event(void **state)
 static void a_failure_has_the_shape_of_the_dialect(void **state)
 {
     static const char *const wanted[] = {
-        [CA_CHAT] = "data: {\"error\":{\"message\":\"gone\",\"type\":\"server_error\",\"param\":"
-                    "null,\"code\":null}}\n\ndata: [DONE]\n\n",
-        [CA_COMPLETIONS] = "data: {\"error\":{\"message\":\"gone\",\"type\":\"server_error\","
-                           "\"param\":null,\"code\":null}}\n\ndata: [DONE]\n\n",
+        [CA_CHAT] =
+            "data: {\"error\":{\"message\":\"gone\",\"type\":\"server_error\",\"param\":"
+            "null,\"code\":null}}\n\ndata: [DONE]\n\n",
+        [CA_COMPLETIONS] =
+            "data: {\"error\":{\"message\":\"gone\",\"type\":\"server_error\","
+            "\"param\":null,\"code\":null}}\n\ndata: [DONE]\n\n",
         [CA_MESSAGES] = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":"
                         "\"overloaded_error\",\"message\":\"gone\"}}\n\n",
     };
