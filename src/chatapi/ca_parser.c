@@ -35,6 +35,7 @@ struct ca_parser {
     bool is_after_call;
     bool in_section;
     ca_output output;
+    size_t told_text, told_reasoning; /* bytes of the output that events had */
     tinkc_code failure;
     ca_fate_fn watch;
     void *watch_user;
@@ -151,6 +152,26 @@ static void tell(ca_parser *parser, const ca_event *event)
     }
 }
 
+/* Reports text or reasoning of the output that no event had. */
+static void tell_rest(ca_parser *parser, ca_event_kind kind)
+{
+    bool is_text = kind == CA_EVENT_TEXT;
+    const tk_buf *buf = is_text ? &parser->output.text : &parser->output.reasoning;
+    size_t *told = is_text ? &parser->told_text : &parser->told_reasoning;
+    if (buf->n > *told) {
+        ca_event event = {.kind = kind, .text = {buf->p + *told, buf->n - *told}};
+        *told = buf->n;
+        tell(parser, &event);
+    }
+}
+
+/* At most one of the two has something: a change of kind reports the other. */
+static void tell_all(ca_parser *parser)
+{
+    tell_rest(parser, CA_EVENT_TEXT);
+    tell_rest(parser, CA_EVENT_REASONING);
+}
+
 /* The next n bytes of held are decided. */
 static void pass(ca_parser *parser, ca_fate fate, size_t n)
 {
@@ -165,13 +186,11 @@ static void pass(ca_parser *parser, ca_fate fate, size_t n)
 static void put(ca_parser *parser, tk_str text)
 {
     tk_buf *buf = parser->is_reasoning ? &parser->output.reasoning : &parser->output.text;
+    tell_rest(parser, parser->is_reasoning ? CA_EVENT_TEXT : CA_EVENT_REASONING);
     tk_buf_put(buf, text.p, text.n);
     if (buf->failure != TINKC_OK) {
         ca_parser_fail(parser, buf->failure);
     }
-    ca_event event = {.kind = parser->is_reasoning ? CA_EVENT_REASONING : CA_EVENT_TEXT,
-                      .text = text};
-    tell(parser, &event);
 }
 
 /* Whether white space that waits is dropped when text or reasoning follows it. */
@@ -250,6 +269,7 @@ void ca_parser_add_call(ca_parser *parser, tk_str name, tk_str arguments, tk_str
         ca_parser_fail(parser, TINKC_E_NOMEM);
         return;
     }
+    tell_all(parser);
     ca_event event = {
         .kind = CA_EVENT_CALL, .call = call, .call_index = output->n_calls - 1};
     tell(parser, &event);
@@ -520,8 +540,10 @@ static void feed_special(ca_parser *parser, tk_str special)
     process(parser, false);
 }
 
-static tinkc_code status(const ca_parser *parser, tk_err *err)
+/* At the end of every feed: events of what was decided, or the failure. */
+static tinkc_code report(ca_parser *parser, tk_err *err)
 {
+    tell_all(parser);
     return parser->failure == TINKC_OK ? TINKC_OK
            : parser->failure == TINKC_E_NOMEM
                ? tk_err_set(err, TINKC_E_NOMEM, "out of memory")
@@ -537,44 +559,11 @@ tinkc_code ca_parser_feed(ca_parser *parser, tk_str piece, bool is_special, tk_e
         hold(parser, piece);
         process(parser, false);
     }
-    return status(parser, err);
+    return report(parser, err);
 }
 
 tinkc_code ca_parser_finish(ca_parser *parser, tk_err *err)
 {
     process(parser, true);
-    return status(parser, err);
-}
-
-/* ---- prompts ---- */
-
-/* Where `part` is for the last time; text.n when it is not there. */
-static size_t find_last(tk_str text, tk_str part)
-{
-    for (size_t i = text.n >= part.n ? text.n - part.n + 1 : 0; i > 0; i--) {
-        if (memcmp(text.p + i - 1, part.p, part.n) == 0) {
-            return i - 1;
-        }
-    }
-    return text.n;
-}
-
-bool ca_parser_prompt_thinks(const ca_format *format, tk_str prompt)
-{
-    static const char *const turns[] = {"<|", "<｜", "[/INST]"};
-    if (format->think_open.n == 0) {
-        return false;
-    }
-    size_t at = find_last(prompt, format->think_open);
-    if (at == prompt.n) {
-        return false;
-    }
-    at += format->think_open.n;
-    tk_str rest = {prompt.p + at, prompt.n - at};
-    bool is_closed = find_last(rest, format->think_close) < rest.n;
-    for (size_t i = 0; i < TK_ARRAY_LEN(turns) && !is_closed; i++) {
-        is_closed =
-            find_last(rest, tk_str_of(turns[i])) < rest.n; /* of an earlier turn */
-    }
-    return !is_closed;
+    return report(parser, err);
 }

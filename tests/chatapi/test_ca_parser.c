@@ -242,6 +242,31 @@ static void test_parser_streams(void **unused)
     ca_parser_free(parser);
 }
 
+static void count_event(const ca_event *event, void *user)
+{
+    (*(size_t *)user)++;
+}
+
+/* One piece gives one event for each run of text, of reasoning, and for each call. */
+static void test_parser_events_are_few(void **unused)
+{
+    size_t n = 0;
+    ca_parser_config config = config_of("hermes");
+    ca_parser *parser = NULL;
+    config.on_event = count_event;
+    config.user = &n;
+    assert_int_equal(ca_parser_new(&parser, &config, NULL), TINKC_OK);
+    assert_int_equal(ca_parser_feed(parser,
+                                    TK_STR("<think>a b c < d</think>e f g <h i" HERMES_F
+                                           "j k l" HERMES_F),
+                                    false, NULL),
+                     TINKC_OK);
+    assert_int_equal(n, 5);
+    assert_int_equal(ca_parser_finish(parser, NULL), TINKC_OK);
+    assert_int_equal(n, 5);
+    ca_parser_free(parser);
+}
+
 /* ---- hostile amounts ---- */
 
 static void repeat(tk_buf *out, const char *part, size_t n_bytes)
@@ -395,6 +420,7 @@ int main(void)
         cmocka_unit_test(test_parser_other_families),
         cmocka_unit_test(test_parser_types),
         cmocka_unit_test(test_parser_streams),
+        cmocka_unit_test(test_parser_events_are_few),
         cmocka_unit_test(test_parser_is_linear),
         cmocka_unit_test(test_parser_limits),
         cmocka_unit_test(test_parser_prompts),

@@ -17,7 +17,8 @@ typedef struct cafix {
     tk_buf fed, fates;      /* what went in; what was accounted for */
     tk_buf text, reasoning; /* of events */
     tk_buf calls;           /* "name arguments [id]\n" of each */
-    tk_buf what;            /* all of it, in order; also which bytes were dropped */
+    tk_buf what;            /* events in order, and the flag */
+    tk_buf dropped;         /* bytes that were not given out, each with its fate */
     ca_event_kind last;
     bool is_whole; /* every event was whole characters, where the input was */
     bool is_utf8;  /* it was: no special token is inside a character */
@@ -48,14 +49,14 @@ static inline void cafix_on_fate(ca_fate fate, tk_str bytes, void *user)
     cafix *fix = user;
     tk_buf_put(&fix->fates, bytes.p, bytes.n);
     for (size_t i = 0; i < bytes.n && fate >= CA_FATE_MARKER; i++) {
-        tk_buf_printf(&fix->what, "<%d%c>", (int)fate, bytes.p[i]);
+        tk_buf_printf(&fix->dropped, "%d%c", (int)fate, bytes.p[i]);
     }
 }
 
 static inline void cafix_init(cafix *fix)
 {
-    tk_buf *const all[] = {&fix->fed,       &fix->fates, &fix->text,
-                           &fix->reasoning, &fix->calls, &fix->what};
+    tk_buf *const all[] = {&fix->fed,   &fix->fates, &fix->text,   &fix->reasoning,
+                           &fix->calls, &fix->what,  &fix->dropped};
     *fix = (cafix){.last = CA_EVENT_CALL, .is_whole = true, .is_utf8 = true};
     for (size_t i = 0; i < TK_ARRAY_LEN(all); i++) {
         tk_buf_init(all[i], 256 * TK_MIB);
@@ -64,8 +65,8 @@ static inline void cafix_init(cafix *fix)
 
 static inline void cafix_dispose(cafix *fix)
 {
-    tk_buf *const all[] = {&fix->fed,       &fix->fates, &fix->text,
-                           &fix->reasoning, &fix->calls, &fix->what};
+    tk_buf *const all[] = {&fix->fed,   &fix->fates, &fix->text,   &fix->reasoning,
+                           &fix->calls, &fix->what,  &fix->dropped};
     for (size_t i = 0; i < TK_ARRAY_LEN(all); i++) {
         tk_buf_dispose(all[i]);
     }
@@ -145,8 +146,10 @@ static inline const char *cafix_same(const cafix *want, const ca_parser_config *
     cafix got;
     bool malformed = false;
     const char *wrong = cafix_run(&got, config, script, cut, &malformed);
-    if (wrong == NULL && (!tk_str_eq(tk_buf_str(&got.what), tk_buf_str(&want->what)) ||
-                          !tk_str_eq(tk_buf_str(&got.calls), tk_buf_str(&want->calls)))) {
+    if (wrong == NULL &&
+        (!tk_str_eq(tk_buf_str(&got.what), tk_buf_str(&want->what)) ||
+         !tk_str_eq(tk_buf_str(&got.dropped), tk_buf_str(&want->dropped)) ||
+         !tk_str_eq(tk_buf_str(&got.calls), tk_buf_str(&want->calls)))) {
         wrong = "it depends on where the text is cut";
     }
     cafix_dispose(&got);
