@@ -199,11 +199,19 @@ static int converse(chat *c)
 {
     int result = CMD_OK;
     cmd_line_result read = CMD_LINE_READ;
+    bool is_warned = false;
     while (!c->is_over) {
         read = next_input(c);
+        if (read == CMD_LINE_STOPPED &&
+            !is_warned) { /* it may have been for the answer */
+            cmd_print(stdout, "Ctrl-C again or Ctrl-D quits.\n");
+            is_warned = true;
+            continue;
+        }
         if (read == CMD_LINE_OVER || read == CMD_LINE_STOPPED) {
             break;
         }
+        is_warned = false;
         if (read == CMD_LINE_DROPPED ||
             (c->input.n == 0 && c->input.failure == TINKC_OK)) {
             continue;

@@ -49,7 +49,7 @@ static int show(const cmd_args *args, const char *directory,
     return cmd_json_print(&json, args);
 }
 
-static int fail(const cmd_args *args, tinkc_error **error)
+static int fail(const cmd_args *args, tinkc_error **error, bool has_some)
 {
     char what[512];
     tinkc_code code = tinkc_error_code(*error);
@@ -58,10 +58,12 @@ static int fail(const cmd_args *args, tinkc_error **error)
         is_token ? "Set HF_TOKEN, and accept the model's licence at the hub."
         : code == TINKC_E_NOT_FOUND
             ? "Check the name and the revision; a private model needs HF_TOKEN."
-        : code == TINKC_E_CANCELLED || code == TINKC_E_CONNECTION ||
-                code == TINKC_E_TIMEOUT
+        : code != TINKC_E_CANCELLED && code != TINKC_E_CONNECTION &&
+                code != TINKC_E_TIMEOUT
+            ? NULL
+        : has_some
             ? "What has arrived is kept: repeat the command to go on."
-            : NULL;
+            : "Check the network, the proxy (HTTPS_PROXY) and the hub (HF_ENDPOINT).";
     (void)snprintf(what, sizeof(what), "Cannot pull %.400s", cmd_operand(args, 0));
     return cmd_fail_elsewhere(error, what, hint);
 }
@@ -69,7 +71,7 @@ static int fail(const cmd_args *args, tinkc_error **error)
 static int run(const cmd_args *args)
 {
     tinkc_pull_options options = TINKC_PULL_OPTIONS_INIT;
-    tinkc_pull_progress last = {0};
+    tinkc_pull_progress last = {.total = -1};
     tinkc_error *error = NULL;
     char *directory = NULL;
     options.revision = cmd_text(args, "revision", NULL);
@@ -82,7 +84,7 @@ static int run(const cmd_args *args)
         tinkc_pull_model(&directory, NULL, cmd_operand(args, 0), &options, &error);
     cmd_progress_end();
     if (code != TINKC_OK) {
-        return fail(args, &error);
+        return fail(args, &error, last.total >= 0);
     }
     int result = show(args, directory, &last);
     tinkc_text_free(&directory);

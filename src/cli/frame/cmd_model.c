@@ -41,6 +41,9 @@ static int read_params(cmd_model *model, const cmd_args *args)
     }
     p->stop_texts = stops > 0 ? model->stops : NULL;
     p->stop_texts_n = stops;
+    if (stops == 0 && cmd_has(args, "ignore-end")) {
+        p->stop_tokens = &model->end; /* none of them: servers stop at theirs otherwise */
+    }
     return tinkc_sampling_params_check(p, &error) == TINKC_OK
                ? CMD_OK
                : cmd_bad_value(args, &error);

@@ -7,7 +7,8 @@
 #include "client/hub/hub_cache.h"
 #include "client/hub/pull_int.h"
 
-#define WHAT "asking the hub for the files"
+#define WHAT    "asking the hub for the files"
+#define RETRIES 3 /* nothing has arrived that would be worth a long wait */
 
 static bool ends_with(tk_str name, const char *end)
 {
@@ -166,8 +167,10 @@ tinkc_code tk_pull_list(tk_pull *pull, tk_err *err)
                               .method = TK_HTTP_GET,
                               .url = tk_buf_cstr(&url),
                               .with_token = true};
+    tk_hub_peer peer = pull->peer;
+    peer.retries = TK_MIN(peer.retries, RETRIES);
     tinkc_code code = call.url != NULL
-                          ? tk_hub_ask(&json, NULL, &arena, &pull->peer, &call, err)
+                          ? tk_hub_ask(&json, NULL, &arena, &peer, &call, err)
                           : tk_buf_status(&url, err);
     if (code == TINKC_OK) {
         code = read_answer(pull, json, err);

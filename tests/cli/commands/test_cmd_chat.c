@@ -187,6 +187,10 @@ static void test_chat_editor(void **state)
     type(&f.p, "One\\\r", "... ");
     type(&f.p, "caf\303\251", "caf\303\251");
     type(&f.p, "\x03", "^C\r\n> ");
+    type(&f.p, "\x03", "^C\r\nCtrl-C again or Ctrl-D quits.\r\n> ");
+    type(&f.p, "x", "x"); /* something else comes between */
+    type(&f.p, "\x03", "^C\r\n> ");
+    type(&f.p, "\x03", "^C\r\nCtrl-C again or Ctrl-D quits.\r\n> ");
     program_send(&f.p, "\x03");
     program_end(&f.p);
     assert_int_equal(f.p.code, 130);
@@ -222,7 +226,7 @@ static fakeapi *one_token_peer(program *p, char url[MODELFIX_URL_BYTES])
 }
 
 /* Ctrl-C stops the answer, whose beginning stays; the next one ends the program. */
-static void interrupt(const char *term)
+static void interrupt(const char *term, bool has_editor)
 {
     program p;
     char url[MODELFIX_URL_BYTES];
@@ -237,13 +241,18 @@ static void interrupt(const char *term)
     program_send(&p, "\x03");
     assert_true(program_wait_text(&p, false, "[stopped]\r\n> "));
     program_send(&p, "/save c.json\n/nosuch\n");
-    assert_true(program_wait_text(&p, false, "no such command"));
+    assert_true(
+        program_wait_text(&p, false, "no such command: /nosuch (see /help)\r\n> "));
     char *saved = NULL;
     size_t n = 0;
     assert_true(program_read_file(&p, "c.json", &saved, &n));
     assert_non_null(strstr(saved, "{\"role\":\"assistant\",\"content\":\"7\"}"));
     tk_free(saved);
     program_send(&p, "\x03");
+    if (has_editor) {
+        assert_true(program_wait_text(&p, false, "again or Ctrl-D quits.\r\n> "));
+        program_send(&p, "\x03");
+    }
     program_end(&p);
     assert_int_equal(p.code, 130);
     program_close(&p);
@@ -252,8 +261,8 @@ static void interrupt(const char *term)
 
 static void test_chat_interrupt(void **state)
 {
-    interrupt("TERM=dumb"); /* without an editor */
-    interrupt("TERM=xterm");
+    interrupt("TERM=dumb", false);
+    interrupt("TERM=xterm", true);
 }
 
 /* A server that falls silent: the request's own timeout ends the answer. */

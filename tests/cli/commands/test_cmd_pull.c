@@ -56,6 +56,10 @@ static void test_pull_command(void **state)
     program_run(&f.p, PROGRAM_ARGS("pull", "org/none"));
     expect(&f, 1, "Cannot pull org/none: ");
     expect(&f, 1, "Hint: Check the name");
+    program_env(&f.p, "HF_ENDPOINT=http://127.0.0.1:1"); /* nothing can have arrived */
+    program_run(&f.p, PROGRAM_ARGS("pull", "org/m"));
+    expect(&f, 1, "Hint: Check the network, the proxy (HTTPS_PROXY) and the hub");
+    program_env(&f.p, f.endpoint);
     program_run(&f.p, PROGRAM_ARGS("pull", "../x"));
     expect(&f, 1, "not the name of a model");
     program_run(&f.p, PROGRAM_ARGS("pull", "org/m", "--revision", "a/../b"));
