@@ -272,6 +272,57 @@ class Training(support.ServerCase):
                 self.service.rest.download(path, os.path.join(home, "again"), progress=refuse)
             self.assertEqual(os.listdir(home), ["files"])
 
+    def test_await_blocking_calls(self):
+        """Tokenizers and downloads with await: the loop goes on meanwhile."""
+        path = self.training().save_weights_for_sampler("down").result()
+        rest, loop_ran = self.service.rest, threading.Event()
+
+        async def both(home):
+            first, second, third = await asyncio.gather(
+                self.sampling.tokenizer_async(),
+                self.training().tokenizer_async(),
+                self.service.tokenizer_async(support.MODEL),
+            )
+            self.assertEqual(len(first), len(second))
+            self.assertEqual(len(first), len(third))
+            with self.assertRaises(tinkc.Error):
+                await self.service.tokenizer_async(support.MODEL, "/nonexistent")
+
+            def wait_for_loop(progress):
+                self.assertTrue(loop_ran.wait(60))
+
+            asyncio.get_running_loop().call_soon(loop_ran.set)
+            target = os.path.join(home, "files")
+            done = await rest.download_async(path, target, progress=wait_for_loop)
+            self.assertEqual(done.files, len(os.listdir(target)))
+
+        with tempfile.TemporaryDirectory() as home:
+            asyncio.run(both(home))
+
+    def test_cancelled_download(self):
+        """The call has ended when the task has, and has left nothing."""
+        path = self.training().save_weights_for_sampler("down").result()
+        began, go_on = threading.Event(), threading.Event()
+
+        def hold(progress):
+            began.set()
+            self.assertTrue(go_on.wait(60))
+
+        async def cancel(home):
+            loop = asyncio.get_running_loop()
+            task = loop.create_task(
+                self.service.rest.download_async(path, os.path.join(home, "files"), progress=hold)
+            )
+            await loop.run_in_executor(None, began.wait, 60)
+            task.cancel()
+            loop.call_soon(lambda: loop.call_soon(go_on.set))
+            with self.assertRaises(asyncio.CancelledError):
+                await task
+            self.assertEqual(os.listdir(home), [])
+
+        with tempfile.TemporaryDirectory() as home:
+            asyncio.run(cancel(home))
+
     def test_save_and_sample(self):
         training = self.training()
         with training.save_and_sample().result() as sampling:

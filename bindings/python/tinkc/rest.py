@@ -11,6 +11,7 @@ from typing import Any, AsyncIterator, Callable, Generic, Iterator, TypeVar
 from . import _c, _records as r
 from ._convert import encoded, known, microseconds
 from ._handle import Closable, Owned
+from ._thread import Stopped, in_thread
 from .errors import call
 from .future import Future, take_nothing, take_text
 
@@ -225,9 +226,33 @@ class Rest:
         overwrite: bool = False,
         progress: Progress | None = None,
     ) -> r.Progress:
-        """Downloads the files of a checkpoint into a new directory. Blocks. `progress` is
-        called several times a second; an exception in it ends the download and is raised.
-        """
+        """Downloads the files of a checkpoint into a new directory. Blocks; download_async does
+        not. `progress` is called several times a second; an exception in it ends the download
+        and is raised."""
+        return self._download(path, target, overwrite, progress, None)
+
+    async def download_async(
+        self,
+        path: str,
+        target: str,
+        *,
+        overwrite: bool = False,
+        progress: Progress | None = None,
+    ) -> r.Progress:
+        """The same with await. `progress` is called in another thread. Cancelling the task ends
+        the download and removes what has arrived."""
+        return await in_thread(
+            lambda stopped: self._download(path, target, overwrite, progress, stopped)
+        )
+
+    def _download(
+        self,
+        path: str,
+        target: str,
+        overwrite: bool,
+        progress: Progress | None,
+        is_stopped: Stopped | None,
+    ) -> r.Progress:
         options, result = _c.tinkc_download_options(), _c.tinkc_progress()
         _c.tinkc_download_options_init(byref(options))
         options.overwrite = overwrite
@@ -237,7 +262,7 @@ class Rest:
             try:  # also without a function: here Ctrl-C is noticed
                 if progress is not None:
                     progress(r.Progress.of(state.contents))
-                return True
+                return is_stopped is None or not is_stopped()
             except BaseException as error:
                 raised.append(error)
                 return False

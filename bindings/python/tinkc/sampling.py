@@ -24,6 +24,7 @@ from ._records import StreamEvent
 from .data import Prompt, prompt_of
 from .errors import call, taken
 from .future import _SLICE_MS, Future, owned_text, take_text, taker
+from ._thread import Stopped, in_thread
 from .tokenizer import Tokenizer, tokenizer_of
 
 Stop = Union[str, Many[str], Many[int], Any, None]
@@ -293,10 +294,26 @@ class Sampling(Closable):
         return Future(_c.tinkc_sampling_get_base_model(handle.p), take_text, self)
 
     def tokenizer(self, directory: str | None = None) -> Tokenizer:
-        """Finds the tokenizer of the model. Blocks."""
+        """Finds the tokenizer of the model. Blocks; tokenizer_async does not."""
+        return self._tokenizer(directory, None)
+
+    async def tokenizer_async(
+        self, directory: str | None = None
+    ) -> Tokenizer:
+        """The same with await."""
+        return await in_thread(
+            lambda stopped: self._tokenizer(directory, stopped)
+        )
+
+    def _tokenizer(
+        self, directory: str | None, is_stopped: Stopped | None
+    ) -> Tokenizer:
         handle = self._open()
         return tokenizer_of(
-            _c.tinkc_sampling_get_tokenizer, handle.p, directory=directory
+            _c.tinkc_sampling_get_tokenizer,
+            handle.p,
+            directory=directory,
+            is_stopped=is_stopped,
         )
 
     def export(self) -> str:

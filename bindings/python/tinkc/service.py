@@ -15,6 +15,7 @@ from .errors import call
 from .future import Future, take_nothing, taker
 from .rest import Rest
 from .sampling import Sampling, take_sampling
+from ._thread import Stopped, in_thread
 from .tokenizer import Tokenizer, tokenizer_of
 from .training import Training, take_training
 
@@ -258,11 +259,25 @@ class Service(Closable):
         return Future(made, take_training, self)
 
     def tokenizer(self, model: str, directory: str | None = None) -> Tokenizer:
-        """Finds the tokenizer of a model by its name or directory. Blocks."""
+        """Finds the tokenizer of a model by its name or directory. Blocks; tokenizer_async does not."""
+        return self._tokenizer(model, directory, None)
+
+    async def tokenizer_async(
+        self, model: str, directory: str | None = None
+    ) -> Tokenizer:
+        """The same with await."""
+        return await in_thread(
+            lambda stopped: self._tokenizer(model, directory, stopped)
+        )
+
+    def _tokenizer(
+        self, model: str, directory: str | None, is_stopped: Stopped | None
+    ) -> Tokenizer:
         handle = self._open()
         return tokenizer_of(
             _c.tinkc_service_get_tokenizer,
             handle.p,
             encoded(model),
             directory=directory,
+            is_stopped=is_stopped,
         )

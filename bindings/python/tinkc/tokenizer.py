@@ -9,6 +9,7 @@ from typing import Any, Mapping, Sequence
 from . import _c
 from ._convert import address, encoded, kind, known, text, tokens, view
 from ._handle import Owned
+from ._thread import Stopped
 from .data import Datum, ModelInput, Numbers
 from .errors import call
 from .future import owned_text
@@ -100,12 +101,18 @@ class Tokenizer(Owned):
 
 
 def tokenizer_of(
-    function: Any, *arguments: Any, directory: str | None = None
+    function: Any,
+    *arguments: Any,
+    directory: str | None = None,
+    is_stopped: Stopped | None = None,
 ) -> Tokenizer:
     """Calls one of the tinkc_*_get_tokenizer functions."""
     options = _c.tinkc_tokenizer_options()
     _c.tinkc_tokenizer_options_init(byref(options))
     options.directory = encoded(directory)
+    if is_stopped is not None:
+        stopped = is_stopped
+        options.fn = _c.tinkc_progress_fn(lambda *_: not stopped())
     p = c_void_p()
     call(function, byref(p), *arguments, byref(options))
     return Tokenizer(p)

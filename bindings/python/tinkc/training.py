@@ -26,6 +26,7 @@ from .data import Adam, Datum, datums
 from .errors import Error, call
 from .future import Future, take_nothing, take_text, taker
 from .sampling import Sampling, take_sampling
+from ._thread import Stopped, in_thread
 from .tokenizer import Tokenizer, tokenizer_of
 
 Config = Mapping[str, Union[float, str]]
@@ -460,10 +461,26 @@ class Training(Closable):
         return Future(_c.tinkc_training_unload(self._open().p), take_nothing, self)
 
     def tokenizer(self, directory: str | None = None) -> Tokenizer:
-        """Finds the tokenizer of the model. Blocks."""
+        """Finds the tokenizer of the model. Blocks; tokenizer_async does not."""
+        return self._tokenizer(directory, None)
+
+    async def tokenizer_async(
+        self, directory: str | None = None
+    ) -> Tokenizer:
+        """The same with await."""
+        return await in_thread(
+            lambda stopped: self._tokenizer(directory, stopped)
+        )
+
+    def _tokenizer(
+        self, directory: str | None, is_stopped: Stopped | None
+    ) -> Tokenizer:
         handle = self._open()
         return tokenizer_of(
-            _c.tinkc_training_get_tokenizer, handle.p, directory=directory
+            _c.tinkc_training_get_tokenizer,
+            handle.p,
+            directory=directory,
+            is_stopped=is_stopped,
         )
 
 
