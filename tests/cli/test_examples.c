@@ -41,6 +41,21 @@ static void test_examples_hello_cpp(void **unused)
 
 #ifndef TINKC_SANITIZED
 
+#ifdef EXAMPLES_CPP
+/* The answer that it was taught comes back. */
+static void test_examples_sft_cpp(void **unused)
+{
+    double first = 0, last = 1;
+    const char *line = examples_line(&examples_one, "cpp/02_sft", NULL, "loss ");
+    assert_int_equal(
+        sscanf(line, "loss %lf at the start, %lf at the end; saved as tinker:", &first,
+               &last),
+        2);
+    assert_true(last < first / 5);
+    assert_non_null(strstr(line, "\nA heron is a bird with long legs.\n"));
+}
+#endif
+
 /* A-032, M-173: the training loop of the guide; the questions were not trained. */
 static void test_examples_sft(void **unused)
 {
@@ -184,6 +199,9 @@ int main(void)
         cmocka_unit_test(test_examples_refused),
 #ifndef TINKC_SANITIZED
         cmocka_unit_test(test_examples_sft),
+#ifdef EXAMPLES_CPP
+        cmocka_unit_test(test_examples_sft_cpp),
+#endif
         cmocka_unit_test(test_examples_dpo),
         cmocka_unit_test(test_examples_optimizer),
         cmocka_unit_test(test_examples_many),

@@ -43,6 +43,20 @@ static void test_cpp_error()
     CHECK(std::string(tinkc::error(TINKC_E_IO, nullptr).what()) == "TINKC_E_IO");
 }
 
+/* Numbers in braces, of each type. */
+static void test_cpp_braces()
+{
+    auto datum = tinkc::datum::from(tinkc::model_input::from({1, 2, 3}));
+    datum.set("target_tokens", {2, 3, 4});
+    datum.set("weights", {0, 1, 1});
+    datum.set("advantages", {0.5f, 1.0f, -1.0f});
+    CHECK(datum.set<expected>("logprobs", {-0.5, -1.0, -2.0}));
+    CHECK(tinkc_tensor_i64(tinkc_datum_tensor(datum.c_ptr(), "target_tokens"))[2] == 4);
+    CHECK(tinkc_tensor_f32(tinkc_datum_tensor(datum.c_ptr(), "weights"))[1] == 1.0f);
+    CHECK(tinkc_tensor_f32(tinkc_datum_tensor(datum.c_ptr(), "advantages"))[0] == 0.5f);
+    CHECK(tinkc_tensor_f32(tinkc_datum_tensor(datum.c_ptr(), "logprobs"))[2] == -2.0f);
+}
+
 static void test_cpp_expected()
 {
     expected<std::string> good(std::string("yes"));
@@ -251,6 +265,7 @@ static void test_cpp_texts()
 int main()
 {
     RUN(test_cpp_error);
+    RUN(test_cpp_braces);
     RUN(test_cpp_expected);
     RUN(test_cpp_span);
     RUN(test_cpp_moves);

@@ -3,6 +3,10 @@
 #ifndef TINKC_CPP_BASE_HPP
 #define TINKC_CPP_BASE_HPP
 
+#if __cplusplus < 201703L
+#error "<tinkc/tinkc.hpp> needs C++17 or later: compile with -std=c++17"
+#endif
+
 #include <cstddef>
 #include <cstdint>
 #include <exception>

@@ -235,6 +235,18 @@ class datum : public detail::handle<tinkc_datum, tinkc_datum_free>
     {
         return put<R>(tinkc_datum_set_f64, name, values);
     }
+    /* Sets it from a list in braces, of numbers of one type: set("weights", {0, 1, 1}). */
+    template <template <class> class R = throwing, class T,
+              class = std::enable_if_t<std::is_arithmetic_v<T>>>
+    R<void> set(cstring name, std::initializer_list<T> values)
+    {
+        if constexpr (std::is_integral_v<T>) {
+            const std::vector<std::int64_t> wide(values.begin(), values.end());
+            return set<R>(name, span<const std::int64_t>(wide.data(), wide.size()));
+        } else {
+            return set<R>(name, span<const T>(values.begin(), values.size()));
+        }
+    }
     /* Sets it from a contiguous, strided or produced array of any type; with
      * TINKC_ARRAY_BORROW without a copy. */
     template <template <class> class R = throwing>

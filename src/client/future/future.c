@@ -496,7 +496,9 @@ tinkc_code tk_future_take(void *out, tinkc_future *future, tk_result_kind kind,
                           tinkc_error **err)
 {
     if (future == NULL || !tinkc_future_is_done(future)) {
-        return refuse_take(err, future == NULL ? "no future" : "the future is not done");
+        return refuse_take(err, future == NULL
+                                    ? "no future: it is NULL, or its result was taken"
+                                    : "the future is not done");
     }
     if (future->is_static || future->error != NULL) {
         return give_error(future, err);
