@@ -3,6 +3,9 @@
  * sample; the answers come to a callback. docs/guide/queues.md explains it.
  *
  *     TINKER_BASE_URL=http://127.0.0.1:8000 ./06_epoll */
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L /* CLOCK_MONOTONIC, also with -std=c11 */
+#endif
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>

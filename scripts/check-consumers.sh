@@ -6,10 +6,11 @@ cd "$(dirname "$0")/.."
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 source=$PWD/tests/consumer
+build=${TINKC_BUILD_DIR:-build}
 version=$(sed -n 's/.*define TINKC_VERSION  *"\(.*\)"/\1/p' include/tinkc/version.h)
 count=0
 
-cmake --install build --prefix "$work/shared" >/dev/null
+cmake --install "$build" --prefix "$work/shared" >/dev/null
 libdir=$(dirname "$(find "$work/shared" -name 'libtinkc.so' -print -quit)")
 rel=${libdir#"$work/shared/"}
 cp -r "$work/shared" "$work/static"
@@ -51,7 +52,38 @@ for kind in shared static; do
     expect $kind "$work/cmake-$kind/consumer_cxx"
 done
 
-# the examples, as their readers compile them
+# the installed examples, with exactly the lines of docs/guide/start.md
+doc=$work/shared/share/doc/tinkc
+export PKG_CONFIG_PATH="$work/shared/$rel/pkgconfig"
+mapfile -t lines < <(sed -n 's/^\(cc examples\/01_hello\.c .*\)$/\1/p' docs/guide/start.md)
+[ ${#lines[@]} -eq 2 ] || { echo "docs/guide/start.md has ${#lines[@]} lines that compile"; exit 1; }
+for example in "$doc"/examples/*.c; do
+    name=$(basename "$example" .c)
+    for kind in shared static; do
+        line=${lines[0]}
+        [ $kind = shared ] || line=${lines[1]}
+        line=${line//01_hello/$name}
+        for standard in "" "-std=c11 -Wall -Wextra -Werror"; do
+            (cd "$doc" && eval "${line/#cc/cc $standard} -o '$work/example'") ||
+                { echo "start.md: $line"; exit 1; }
+            readelf -d "$work/example" | grep -q 'NEEDED.*libtinkc\.so\.0\]' && found=shared || found=static
+            [ $found = $kind ] || { echo "$found, not $kind: $line"; exit 1; }
+            count=$((count + 1))
+        done
+    done
+done
+line=$(sed -n 's/.*Statically with pkg-config: `\(.*\)`\./\1/p' README.md)
+eval "cc -std=c11 '$source/main.c' $line -o '$work/c-readme'"
+expect static "$work/c-readme"
+
+# a compiler that is too old for the C++ headers is told so
+if g++ -std=c++14 -Iinclude -fsyntax-only -x c++ - <<<'#include <tinkc/tinkc.hpp>' 2>"$work/log" ||
+    ! grep -q '#error.*needs C++17' "$work/log"; then
+    echo "C++14 is not refused with an explanation"
+    exit 1
+fi
+
+# the examples of the source tree, in C and as C++
 flags=$(PKG_CONFIG_PATH="$work/shared/$rel/pkgconfig" pkg-config --cflags --libs tinkc)
 for example in examples/*.c; do
     # shellcheck disable=SC2086
@@ -72,7 +104,7 @@ for example in examples/cpp/*.cpp; do
 done
 
 # staged install, as packagers do it
-DESTDIR=$work/stage cmake --install build --prefix /usr >/dev/null
+DESTDIR=$work/stage cmake --install "$build" --prefix /usr >/dev/null
 [ -e "$work/stage/usr/$rel/libtinkc.so.0" ] || { echo "DESTDIR is not obeyed"; exit 1; }
 ! grep -rlF -e "$PWD" -e "$work" "$work/shared/$rel/pkgconfig" "$work/shared/$rel/cmake" ||
     { echo "an installed file names the build machine's paths"; exit 1; }
