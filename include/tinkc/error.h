@@ -17,7 +17,10 @@
  *                            work that failed there         work may have been applied
  *   FATAL      false         out of memory, I/O error,      give up
  *                            stuck, unusable response,
- *                            a defect */
+ *                            a defect
+ *
+ * After a restart of the server its models, samplers and results are gone: TINKC_E_GONE and
+ * TINKC_E_NOT_FOUND then need new clients, made from a checkpoint. */
 #ifndef TINKC_ERROR_H
 #define TINKC_ERROR_H
 
