@@ -12,21 +12,24 @@ static void learn()
 {
     auto service = tinkc::service::open();
     auto training =
-        service.create_training("tinkc/pebble-llama-2m", tinkc::lora_config().with_seed(1))
+        service
+            .create_training("tinkc/pebble-llama-2m", tinkc::lora_config().with_seed(1))
             .get();
     auto tokenizer = training.get_tokenizer();
     auto tpl = tinkc::chat_template::of(tokenizer);
 
     auto chat = tinkc::chat::create();
     chat.add("user", "What is a heron?");
-    auto prompt = chat.prompt(tpl, tokenizer); /* what the model reads before it answers */
+    auto prompt =
+        chat.prompt(tpl, tokenizer); /* what the model reads before it answers */
     chat.add("assistant", "A heron is a bird with long legs.");
     std::vector<tinkc::datum> data;
     data.push_back(chat.to_datum(tpl, tokenizer)); /* with weights on the answer */
 
     double first = 0, last = 0;
     for (int i = 0; i < 20; i++) {
-        last = training.step(data, "cross_entropy", tinkc::adam_params(3e-3)).get().loss();
+        last =
+            training.step(data, "cross_entropy", tinkc::adam_params(3e-3)).get().loss();
         first = i == 0 ? last : first;
     }
     auto path = training.save_state("heron").get();

@@ -19,8 +19,8 @@ typedef struct ca_reader {
     ca_request *out;
     const ca_request_how *how;
     ca_fault *fault;
-    const tk_json *tool_choice, *tools, *kwargs; /* read when all fields are known */
-    bool is_choice_none, has_stop_ids, adds_generation_prompt, has_adds;
+    const tk_json *tools; /* read when the choice among them is known */
+    bool is_choice_none, adds_generation_prompt, has_adds;
 } ca_reader;
 
 /* Reads one field of the body. `at` names it. */
@@ -31,8 +31,8 @@ typedef struct ca_field {
     ca_take take;
 } ca_field;
 
-/* Reads the body with the fields of a dialect and, where `shares`, the fields that all of
- * them have. Null is absent. An unknown field is refused. */
+/* Reads the body with the fields of a dialect and those that all of them have. Null is
+ * absent. An unknown field is refused. */
 TK_NODISCARD bool ca_read_fields(ca_reader *r, const tk_json *body,
                                  const ca_field *fields);
 

@@ -5,8 +5,8 @@
 /* A message while its blocks are read. */
 typedef struct draft {
     ca_joiner text, reasoning;
-    tk_json *calls;
-    size_t n_calls, cap_calls;
+    tk_json *calls; /* room for as many as there are blocks */
+    size_t n_calls;
     bool is_answer;
 } draft;
 

@@ -215,6 +215,13 @@ static void sizes_are_limited(void **state)
     refused_with(CA_CHAT, &body, 400, "");
     tk_buf_clear(&body);
 
+    tk_buf_puts(&body, "{\"messages\":[{\"role\":\"user\",\"content\":\"\"}],\"stream\":"
+                       "true,\"stream_options\":{\"include_usage\":true");
+    repeat(&body, ",\"include_usage\":true", TK_CA_MEMBERS_MAX);
+    tk_buf_puts(&body, "}}");
+    refused_with(CA_CHAT, &body, 400, "stream_options");
+    tk_buf_clear(&body);
+
     tk_buf_puts(&body, "{\"prompt\":[\"a\"");
     repeat(&body, ",\"a\"", TK_CA_PROMPTS_MAX);
     tk_buf_puts(&body, "]}");

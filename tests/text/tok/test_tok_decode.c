@@ -473,6 +473,23 @@ static void test_tok_decode_out_of_memory(void **unused)
     tk_tok_free(tok);
 }
 
+/* Bytes of one token: whole and in parts, and what stands for a blank. */
+static void test_tok_bytes(void **unused)
+{
+    tk_tok *fallback = toktest_open(fallback_json), *bytes = toktest_open(bytes_json);
+    tk_buf out;
+    tk_buf_init(&out, TK_KIB);
+    tk_tok_bytes(fallback, 0, &out); /* "▁a" */
+    tk_tok_bytes(fallback, 3, &out); /* <0xC3> */
+    tk_tok_bytes(bytes, 169, &out);
+    tk_tok_bytes(bytes, -1, &out);
+    tk_tok_bytes(bytes, INT32_MAX, &out);
+    assert_true(tk_str_is(tk_buf_str(&out), " a\xC3\xA9"));
+    tk_buf_dispose(&out);
+    tk_tok_free(fallback);
+    tk_tok_free(bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -489,6 +506,7 @@ int main(void)
         cmocka_unit_test(test_tok_decode_unused),
         cmocka_unit_test(test_tok_decode_limit),
         cmocka_unit_test(test_tok_decode_out_of_memory),
+        cmocka_unit_test(test_tok_bytes),
     };
     return cmocka_run_group_tests_name("tok_decode", tests, NULL, NULL);
 }
