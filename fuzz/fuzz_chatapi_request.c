@@ -79,8 +79,15 @@ int fuzz_record(const uint8_t *data, size_t size)
     if (ca_request_parse_how(&request, (ca_dialect)(data[0] & 3), body, &how, &fault)) {
         answer(&request, (data[0] & 4) != 0);
         ca_request_dispose(&request);
-    } else if (fault.status < 400 || fault.err.message[0] == '\0') {
+        return 0;
+    }
+    if (fault.status < 400 || fault.err.message[0] == '\0') {
         fuzz_fail("a refusal without a reason");
     }
+    tk_buf error;
+    tk_buf_init(&error, TK_MIB);
+    ca_reply_error(&error, (ca_dialect)(data[0] & 3), &fault);
+    check_json(tk_buf_str(&error));
+    tk_buf_dispose(&error);
     return 0;
 }

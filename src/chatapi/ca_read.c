@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/utf8.h"
 
 /* ---- faults ---- */
 
@@ -27,7 +28,8 @@ static void fill(ca_reader *r, const ca_at *at, int status, tinkc_code code,
                  const char *text)
 {
     r->fault->status = status;
-    write_path(at, r->fault->field, sizeof(r->fault->field));
+    size_t n = write_path(at, r->fault->field, sizeof(r->fault->field));
+    tk_utf8_scrub(r->fault->field, n); /* names come from the client, and may be cut */
     (void)tk_err_set(&r->fault->err, code, "%s%s%s", r->fault->field,
                      r->fault->field[0] != '\0' ? ": " : "", text);
 }

@@ -2,6 +2,7 @@
  * are too large, too deep or too many, memory that runs out, and quotas. Nothing may crash;
  * a refusal always has a status and a message. */
 #include "base/mem.h"
+#include "chatapi/ca_reply.h"
 #include "support/cabody.h"
 #include "support/failmem.h"
 #include "support/test.h"
@@ -89,6 +90,11 @@ static bool survive(ca_dialect dialect, tk_str body)
     assert_true(fault.status >= 400 && fault.status < 600);
     assert_true(fault.err.code != TINKC_OK && fault.err.message[0] != '\0');
     assert_true(strlen(fault.field) < sizeof(fault.field));
+    tk_buf error; /* the client is told */
+    tk_buf_init(&error, TK_MIB);
+    ca_reply_error(&error, dialect, &fault);
+    assert_int_equal(error.failure, TINKC_OK);
+    tk_buf_dispose(&error);
     return false;
 }
 
@@ -246,13 +252,19 @@ static void sizes_are_limited(void **state)
 /* Names of fields are quoted, never trusted. */
 static void long_names_are_cut(void **state)
 {
-    tk_buf body;
-    tk_buf_init(&body, TK_MIB);
-    tk_buf_puts(&body, "{\"messages\":[{\"role\":\"user\",\"content\":\"\",\"");
-    repeat(&body, "\xc3\xbc\\n", 4000);
-    tk_buf_puts(&body, "\":1}]}");
-    assert_false(survive(CA_CHAT, tk_buf_str(&body)));
-    tk_buf_dispose(&body);
+    static const char *const before[] = {
+        "{\"messages\":[{\"role\":\"user\",\"content\":\"\",\"", "{\"", "{\"x"};
+    static const char *const after[] = {"\":1}]}", "\":1}", "\":1}"};
+    for (size_t i = 0; i < TK_ARRAY_LEN(before); i++) {
+        tk_buf body;
+        tk_buf_init(&body, TK_MIB);
+        tk_buf_puts(&body, before[i]);
+        repeat(&body, "\xc3\xbc", 4000);
+        tk_buf_puts(&body, "\\n");
+        tk_buf_puts(&body, after[i]);
+        assert_false(survive(CA_CHAT, tk_buf_str(&body)));
+        tk_buf_dispose(&body);
+    }
 }
 
 typedef struct pool {
