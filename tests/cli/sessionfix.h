@@ -71,18 +71,22 @@ static inline void sessionfix_fail(sessionfix *f, const char *what)
     fail_msg("%s:%d: %s", f->name, f->line, what);
 }
 
-/* Shows what has come. A screen that is cleared has everything to expect. */
+/* Shows what has come, up to the next return to the start of a line, because a line that
+ * changes may be seen only until then. A screen that is cleared has everything to expect. */
 static inline void sessionfix_show(sessionfix *f)
 {
-    for (; f->shown < f->p.out.n; f->shown++) {
+    bool goes_on = true;
+    for (; f->shown < f->p.out.n && goes_on; f->shown++) {
         screen_write(&f->s, f->p.out.p + f->shown, 1);
         f->mark = TK_MIN(f->mark, f->s.gone_n + f->s.row);
+        goes_on = f->shown + 1 == f->p.out.n || f->p.out.p[f->shown + 1] != '\r';
     }
 }
 
 static inline void sessionfix_more(sessionfix *f, const char *awaited)
 {
-    if (tk_clock_mono_ms(NULL) > f->end || !program_wait_more(&f->p)) {
+    if (tk_clock_mono_ms(NULL) > f->end ||
+        (f->shown == f->p.out.n && !program_wait_more(&f->p))) {
         sessionfix_fail(f, awaited);
     }
     sessionfix_show(f);

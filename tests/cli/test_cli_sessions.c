@@ -110,6 +110,7 @@ static void play(const char *name)
     X(names, "names")                                                                    \
     X(data, "data")                                                                      \
     X(chat, "chat")                                                                      \
+    X(narrow, "narrow")                                                                  \
     X(tables, "tables")                                                                  \
     X(completion, "completion")                                                          \
     X(serve, "serve")
