@@ -51,11 +51,14 @@ fuzz-server:
 	@scripts/deps.sh check
 	@scripts/fuzz-server.sh
 
-demo: ready
+# only what the training needs: no tests
+demo: deps
+	@scripts/build.sh build tinkc_program libtinkc.so libtinkc.a
 	@scripts/demo.sh
 
 # the first training of README.md with five seeds, against its bar
-first: ready
+first: deps
+	@scripts/build.sh build tinkc_program
 	@scripts/first.py
 
 # manual pages of section 3 and the reference in HTML, from the headers

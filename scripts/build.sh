@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # make: builds release. Installs nothing; what is missing is named in one line.
-#   scripts/build.sh [build directory]      default: build
+#   scripts/build.sh [build directory [target...]]      default: build, everything
 set -eu
 cd "$(dirname "$0")/.."
 dir=${1:-build}
+[ $# -eq 0 ] || shift
 
 missing() {
     echo "build: $1 is missing; run make deps" >&2
@@ -22,4 +23,4 @@ out=$(cmake --preset release -B "$dir" 2>&1) || {
     echo "$out" >&2
     exit 1
 }
-cmake --build "$dir"
+cmake --build "$dir" ${@:+--target "$@"}

@@ -94,6 +94,9 @@ static const char *hint_of_message(tinkc_code code, const char *message)
         {TINKC_E_CONFIG, "no API key", KEY_HINT},
         {TINKC_E_CONFIG, "an API key", KEY_HINT},
         {TINKC_E_CONFIG, "base URL", "Set TINKER_BASE_URL or --base-url."},
+        {TINKC_E_CONNECTION, "there is no server at https://",
+         "Check the network, the proxy (HTTPS_PROXY) and the base URL, or add --local; "
+         "'tinkc doctor' finds out more."},
         {TINKC_E_CONNECTION, "there is no server at",
          "Is 'tinkc serve' running? Start it, add --local, or set TINKER_BASE_URL."},
         {TINKC_E_PERMISSION, "this server listens on loopback",

@@ -43,6 +43,7 @@ static struct {
 typedef struct form {
     bool has_bar, has_memory;
     const char *after;
+    bool has_no_tail;
 } form;
 
 static size_t columns_of(const char *text)
@@ -56,8 +57,9 @@ static bool lay_out(char out[LINE_BYTES], const form *f)
 {
     char bar[BAR_MAX + 4] = "";
     const char *memory = f->has_memory ? line.memory : "";
+    const char *tail = f->has_no_tail ? "" : line.tail;
     size_t columns = cmd_out_width(STDERR_FILENO);
-    size_t others = columns_of(line.head) + columns_of(line.tail) + columns_of(memory) +
+    size_t others = columns_of(line.head) + columns_of(tail) + columns_of(memory) +
                     columns_of(f->after) + (f->has_bar ? 5 : 2);
     size_t room = columns > others ? columns - others : 0;
     if (f->has_bar) {
@@ -68,7 +70,7 @@ static bool lay_out(char out[LINE_BYTES], const form *f)
         memcpy(bar + n + 2, "]", 2);
     }
     (void)snprintf(out, LINE_BYTES, "%s%s%s%s%s%s", line.head, bar,
-                   line.tail[0] != '\0' ? " " : "", line.tail, memory, f->after);
+                   tail[0] != '\0' ? " " : "", tail, memory, f->after);
     return f->has_bar ? room >= BAR_MIN : columns >= others;
 }
 
@@ -76,13 +78,13 @@ static bool lay_out(char out[LINE_BYTES], const form *f)
 static void draw(const char *full, const char *brief)
 {
     const bool has_bar = line.share >= 0;
-    const form forms[] = {{has_bar, true, full},
-                          {has_bar, true, brief},
-                          {has_bar, false, full},
-                          {has_bar, false, brief},
-                          {false, false, brief}};
+    const form forms[] = {{has_bar, true, full, false},  {has_bar, true, brief, false},
+                          {has_bar, false, full, false}, {has_bar, false, brief, false},
+                          {false, false, brief, false},  {false, false, brief, true}};
+    /* without a wait a line that is cut says more than one without its tail */
+    size_t n = TK_ARRAY_LEN(forms) - (brief[0] == '\0' ? 1 : 0);
     char text[LINE_BYTES];
-    for (size_t i = 0; i < TK_ARRAY_LEN(forms) && !lay_out(text, &forms[i]); i++) {
+    for (size_t i = 0; i < n && !lay_out(text, &forms[i]); i++) {
     }
     cmd_print_line(text);
     line.is_stale = false;

@@ -26,8 +26,7 @@ bool cmd_resolve_is_directory(const char *typed)
            stat(typed, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Whether it can only be a path: nobody calls a model so. */
-static bool is_plainly_directory(const char *typed)
+bool cmd_resolve_is_plainly_directory(const char *typed)
 {
     return typed[0] == '/' || strncmp(typed, "./", 2) == 0 ||
            strncmp(typed, "../", 3) == 0;
@@ -81,7 +80,7 @@ static int directory(char **out, tinkc_service *service, const char *typed)
     if (!cmd_local_is_used()) {
         return copy(out, typed); /* the server may call a model so */
     }
-    bool is_served = !is_plainly_directory(typed) &&
+    bool is_served = !cmd_resolve_is_plainly_directory(typed) &&
                      tinkc_service_capabilities_wait(&all, service, NULL) == TINKC_OK &&
                      serves(all, typed);
     tinkc_capabilities_free(&all);

@@ -30,4 +30,8 @@ int cmd_resolve_operands(const cmd_args *args, tinkc_service *service);
  * there. */
 bool cmd_resolve_is_directory(const char *typed);
 
+/* Returns whether the text can only be a path (it begins with /, ./ or ../): nobody calls a
+ * model so. */
+bool cmd_resolve_is_plainly_directory(const char *typed);
+
 #endif

@@ -1,13 +1,15 @@
 /* The list is that of the server's capabilities, asked for after the failure: a server
  * may serve models that it does not list. */
 #include "cli/frame/cmd_served.h"
-#include "cli/frame/cmd_rest.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/similar.h"
+#include "cli/frame/cmd_local.h"
+#include "cli/frame/cmd_resolve.h"
+#include "cli/frame/cmd_rest.h"
 
 #define SHOWN_MAX  8
 #define LIST_BYTES 4096
@@ -54,6 +56,10 @@ static int refuse(const tinkc_capabilities *all, const char *model)
     if (search.best != NULL) {
         (void)snprintf(hint, sizeof(hint), "Did you mean '%.200s'?", search.best);
     }
+    if (search.best == NULL && strchr(model, '/') != NULL && cmd_local_is_used()) {
+        (void)snprintf(hint, sizeof(hint), "'tinkc pull %.160s' fetches it from the hub.",
+                       model);
+    }
     const char *text = tk_buf_cstr(&list);
     int result = cmd_fail_hint(hint, "%s is not served here; served: %s", model,
                                text != NULL ? text : "");
@@ -66,9 +72,12 @@ int cmd_served_fail(tinkc_service *service, const char *model, tinkc_error **err
     tinkc_capabilities *all = NULL;
     bool is_path = cmd_rest_scheme(model) > 0;
     int result;
-    if (!is_path && may_be_name(*error) && !cmd_interrupted() &&
-        tinkc_service_capabilities_wait(&all, service, NULL) == TINKC_OK &&
-        tinkc_capabilities_count(all) > 0 && !has(all, model)) {
+    if (cmd_local_is_used() && cmd_resolve_is_plainly_directory(model)) {
+        tinkc_error_free(error);
+        result = cmd_fail("there is no directory %s", model);
+    } else if (!is_path && may_be_name(*error) && !cmd_interrupted() &&
+               tinkc_service_capabilities_wait(&all, service, NULL) == TINKC_OK &&
+               tinkc_capabilities_count(all) > 0 && !has(all, model)) {
         tinkc_error_free(error);
         result = refuse(all, model);
     } else {

@@ -489,6 +489,10 @@ static int run_training(train *t)
                            &t->run.curve, &t->run.err) != TINKC_OK) {
         (void)cmd_fail("%s", t->run.err.message);
     } else {
+        if (t->from_step > 0) {
+            cmd_print(stderr, "Resuming after step %zu of %zu\n", t->from_step,
+                      t->plan.steps);
+        }
         cmd_train_intro(&t->run, t->model, &t->numbers,
                         t->settings[TRAIN_LR] == t->rate ? t->parameters : -1);
         cmd_signal_catch();

@@ -86,12 +86,15 @@ static void note_absent(const tk_call *call, const tk_http_response *response,
     char why[TK_ERR_MESSAGE_BYTES];
     if (response->is_absent && !call->anonymous && !tk_core_was_heard(call->core)) {
         tinkc_code code = err->code;
+        const char *url = tk_core_base_url(call->core);
+        bool is_far = strncmp(url, "https://", 8) == 0;
         memcpy(why, err->message, sizeof(why));
         err->code = TINKC_OK;
-        (void)tk_err_set(err, code,
-                         "there is no server at %s (%s): start one (tinkc serve), or "
-                         "set another base URL (TINKER_BASE_URL)",
-                         tk_core_base_url(call->core), why);
+        (void)tk_err_set(
+            err, code,
+            "there is no server at %s (%s): %s set another base URL "
+            "(TINKER_BASE_URL)",
+            url, why, is_far ? "check the network, or" : "start one (tinkc serve), or");
     }
 }
 
