@@ -129,8 +129,34 @@ static void ask_runs(const query *q, tinkc_service *service)
     tinkc_future_free(&future);
 }
 
+/* Returns the name of a checkpoint, without the kind before it. */
+static const char *name_of(const tinkc_checkpoint *checkpoint)
+{
+    const char *slash = checkpoint->id != NULL ? strrchr(checkpoint->id, '/') : NULL;
+    return slash != NULL ? slash + 1 : NULL;
+}
+
+/* Puts the name of the i-th, unless one before it has the same. */
+static void put_name(const query *q, const tinkc_checkpoints *list, size_t i)
+{
+    const char *name = name_of(&list->items[i]);
+    for (size_t k = 0; name != NULL && k < i; k++) {
+        const char *other = name_of(&list->items[k]);
+        if (other != NULL && strcmp(other, name) == 0) {
+            return;
+        }
+    }
+    if (name != NULL) {
+        put(q, name, "checkpoint");
+    }
+}
+
+/* Names, and paths where one has begun. */
 static void ask_paths(const query *q, tinkc_service *service, bool only_sampler)
 {
+    size_t typed = strlen(q->current);
+    bool is_path =
+        typed > 0 && strncmp(q->current, PATH_START, TK_MIN(typed, PATH_START_N)) == 0;
     tinkc_checkpoints *list = NULL;
     tinkc_list_options options = TINKC_LIST_OPTIONS_INIT;
     options.limit = LIST_LIMIT;
@@ -140,7 +166,10 @@ static void ask_paths(const query *q, tinkc_service *service, bool only_sampler)
     }
     for (size_t i = 0; list != NULL && i < list->n; i++) {
         if (!only_sampler || list->items[i].type == TINKC_CHECKPOINT_SAMPLER) {
-            put(q, list->items[i].path, list->items[i].id);
+            put_name(q, list, i);
+            if (is_path) {
+                put(q, list->items[i].path, list->items[i].id);
+            }
         }
     }
     tinkc_checkpoints_free(&list);
@@ -155,9 +184,7 @@ static void ask_checkpoints(const query *q, tinkc_service *service)
 static void ask_models_and_weights(const query *q, tinkc_service *service)
 {
     ask_models(q, service);
-    if (strncmp(q->current, PATH_START, TK_MIN(strlen(q->current), PATH_START_N)) == 0) {
-        ask_paths(q, service, true);
-    }
+    ask_paths(q, service, true);
 }
 
 static void ask_sessions(const query *q, tinkc_service *service)

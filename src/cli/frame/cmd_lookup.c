@@ -73,7 +73,7 @@ static void read_name(pattern *out, tk_str text)
     out->name = before;
 }
 
-/* "RUN", "RUN/NAME", "RUN/KIND/NAME". */
+/* "RUN", "RUN/NAME", "RUN/KIND/NAME", and "KIND/NAME" as lists show it. */
 static void read_typed(search *s, const char *typed)
 {
     tk_str rest = tk_str_of(typed);
@@ -84,6 +84,12 @@ static void read_typed(search *s, const char *typed)
         return;
     }
     tk_str name = last_part(&rest, '/');
+    if (rest.n == 0 &&
+        (tk_str_is(first, "weights") || tk_str_is(first, "sampler_weights"))) {
+        s->by_name.kind = first;
+        read_name(&s->by_name, name);
+        return;
+    }
     s->by_run.run = first;
     s->by_run.kind = rest;
     read_name(&s->by_run, name);
@@ -152,7 +158,8 @@ static bool matches_run(const pattern *p, const parts *c)
 static int rank_of(const search *s, const parts *c)
 {
     bool is_training = tk_str_is(c->kind, "weights");
-    bool by_name = s->by_name.name.n > 0 && is_named(&s->by_name, c->name);
+    bool by_name = s->by_name.name.n > 0 && is_named(&s->by_name, c->name) &&
+                   (s->by_name.kind.n == 0 || tk_str_eq(s->by_name.kind, c->kind));
     if (tk_str_is(c->kind, "external_weights") && s->want == CMD_SAMPLER) {
         return 0;
     }
@@ -252,7 +259,7 @@ int cmd_lookup_checkpoint(cmd_lookup *out, tinkc_service *service, const char *t
     } else if (!has_memory) {
         result = cmd_fail("out of memory");
     } else if (s.other != NULL && (s.is_split || want == CMD_EXACT)) {
-        result = cmd_fail_hint("Give more of it, or the whole path.",
+        result = cmd_fail_hint("Write weights/NAME or sampler_weights/NAME, or the path.",
                                "'%s' may be %s or %s", typed, s.best, s.other);
     }
     if (result == CMD_OK) {

@@ -21,6 +21,9 @@ static void test_completion_names(void **unused)
     clifix_expect(&f, QUERY "chat -m some", "words\n" MODEL "\tmodel\n");
     clifix_expect(&f, QUERY "chat -m tink",
                   "words\n" CLI_TWO "\tsampler_weights/two\n"); /* not for training */
+    clifix_expect(&f, QUERY "chat -m tw", "words\ntwo\tcheckpoint\n"); /* by name */
+    clifix_expect(&f, QUERY "chat -m ", "words\n" MODEL "\tmodel\ntwo\tcheckpoint\n");
+    clifix_expect(&f, QUERY "checkpoint info 0", "words\n0001\tcheckpoint\n");
     clifix_expect(&f, QUERY "train x --load tinker://S:t",
                   "words\n" CLI_ONE "\tweights/0001\n" CLI_TWO "\tsampler_weights/two\n");
     clifix_expect(&f, QUERY "checkpoint delete x tinker://S:train:0/w",
