@@ -153,8 +153,8 @@
 #define TK_GW_RECORDS_MAX     (64 * 1024)    /* of one episode: answers and rewards */
 #define TK_GW_METADATA_BYTES  (64 * TK_KIB)  /* of an episode or a turn */
 #define TK_GW_MESSAGES_MAX    (16 * 1024)    /* of one request */
-#define TK_GW_CANDIDATES_MAX  16             /* turns that a request may continue */
-#define TK_GW_RENDERS_MAX     8              /* of one request, to find its turn */
+#define TK_GW_CANDIDATES_MAX  64             /* turns that a request may continue */
+#define TK_GW_RENDERS_MAX     16             /* of one request, to find its turn */
 #define TK_GW_SEGMENT_BYTES   (64 * TK_MIB) /* a file of the log; one record may exceed */
 #define TK_GW_SEGMENTS_MAX    (64 * 1024)
 #define TK_GW_SYNC_MS         20            /* written, not yet synced: at most */

@@ -6,26 +6,29 @@
 #include "gateway/gw_prompt.h"
 
 /* Finds where the text of a turn ends in the rendered text. */
-tinkc_code gw_border_find(bool *found, size_t *border, gw_planner *p, const gw_node *node,
-                          tk_err *err)
+tinkc_code gw_border_find(gw_border *out, size_t *border, gw_planner *p,
+                          const gw_node *node, tk_err *err)
 {
     const tk_buf *text = &p->plan->text;
     size_t n = node->answer->text_n;
     gw_sha sha;
-    *found = false;
-    if (text->n < n) {
+    *out = GW_BORDER_NONE;
+    if (text->n < n || n == 0) {
         return TINKC_OK;
     }
-    tk_buf_clear(&p->scratch);
-    gw_tree_text(&p->scratch, node, p->ask->model, false);
-    tinkc_code code = tk_buf_status(&p->scratch, err);
-    if (code != TINKC_OK || text->n - n < p->scratch.n ||
-        (p->scratch.n > 0 && memcmp(text->p + n, p->scratch.p, p->scratch.n) != 0)) {
+    tinkc_code code = tk_sha256_hex(sha, text->p, n, err);
+    if (code != TINKC_OK || strcmp(sha, node->answer->text_sha) != 0) {
         return code;
     }
-    code = tk_sha256_hex(sha, text->p != NULL ? text->p : "", n, err);
-    *found = code == TINKC_OK && strcmp(sha, node->answer->text_sha) == 0;
-    *border = n + p->scratch.n;
+    *out = GW_BORDER_PROMPT;
+    tk_buf_clear(&p->scratch);
+    gw_tree_text(&p->scratch, node, p->ask->model, false);
+    code = tk_buf_status(&p->scratch, err);
+    if (code == TINKC_OK && text->n - n >= p->scratch.n &&
+        (p->scratch.n == 0 || memcmp(text->p + n, p->scratch.p, p->scratch.n) == 0)) {
+        *out = GW_BORDER_FOUND;
+        *border = n + p->scratch.n;
+    }
     return code;
 }
 

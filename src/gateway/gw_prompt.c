@@ -19,6 +19,7 @@ static const char *const WHY_MESSAGES = "no earlier turn has these messages";
 static const char *const WHY_TEMPLATE = "the template renders an earlier turn otherwise";
 static const char *const WHY_TOKENIZER = "the earlier turns have another tokenizer";
 static const char *const WHY_REASONING = "the reasoning of an earlier turn was changed";
+static const char *const WHY_EFFORT = "too many turns are rendered otherwise";
 static const char *const WHY_JOIN = "the tokenizer cannot continue at this place";
 
 /* ---- what matches ---- */
@@ -66,27 +67,30 @@ static void find_candidates(gw_planner *p)
 /* ---- a turn that may be continued ---- */
 
 /* Tries a candidate in one shape; plan->ids is set when it is continued. */
-static tinkc_code try_shape(gw_planner *p, size_t turn, bool is_raw, tk_err *err)
+static tinkc_code try_shape(gw_border *state, gw_planner *p, size_t turn, bool is_raw,
+                            tk_err *err)
 {
     bool found = false;
     size_t border = 0;
     tk_tok_ids rest = {NULL, 0, 0, NULL};
+    *state = GW_BORDER_PROMPT; /* a template that refuses one form may take the other */
     gw_shape_begin(p, &p->want);
     gw_shape_follow(p, &p->want, turn, is_raw);
     tinkc_code code = gw_shape_render(p, err);
     if (code != TINKC_OK) {
         return code;
     }
-    code = gw_border_find(&found, &border, p, p->tree->nodes[turn], err);
-    if (code == TINKC_OK && found) {
-        code = gw_border_encode(&found, &rest, p, border, err);
-        if (code == TINKC_OK && found) {
-            code = gw_border_join(p, turn, &rest, err);
-        } else {
-            p->plan->why = WHY_JOIN;
-        }
+    code = gw_border_find(state, &border, p, p->tree->nodes[turn], err);
+    if (code != TINKC_OK || *state != GW_BORDER_FOUND) {
+        return code;
     }
-    p->plan->parent_is_raw = code == TINKC_OK && p->plan->ids != NULL && is_raw;
+    code = gw_border_encode(&found, &rest, p, border, err);
+    if (code == TINKC_OK && found) {
+        code = gw_border_join(p, turn, &rest, err);
+    } else {
+        p->plan->why = WHY_JOIN;
+    }
+    p->plan->parent_is_raw = code == TINKC_OK && found && is_raw;
     tk_tok_ids_dispose(&rest);
     return code;
 }
@@ -130,10 +134,14 @@ static tinkc_code try_candidate(gw_planner *p, size_t turn, tk_err *err)
         return code;
     }
     p->plan->why = WHY_TEMPLATE;
-    for (int raw = 0; raw < 2 && p->plan->ids == NULL; raw++) {
+    gw_border state = GW_BORDER_PROMPT;
+    for (int raw = 0; raw < 2 && state == GW_BORDER_PROMPT; raw++) {
         tk_err local = TK_ERR_INIT;
-        code = p->renders < TK_GW_RENDERS_MAX ? try_shape(p, turn, raw == 1, &local)
-                                              : TINKC_OK;
+        if (p->renders >= TK_GW_RENDERS_MAX) {
+            p->plan->why = WHY_EFFORT;
+            return TINKC_OK;
+        }
+        code = try_shape(&state, p, turn, raw == 1, &local);
         if (code != TINKC_OK && !is_refusal(code)) {
             return tk_err_set(err, code, "%s", local.message);
         }
@@ -251,6 +259,7 @@ static tinkc_code plan_ids(gw_planner *p, const ca_prompt *prompt, tk_err *err)
 /* The text of a completion continues a turn that it begins with. */
 static tinkc_code try_text(gw_planner *p, size_t turn, tk_err *err)
 {
+    gw_border state = GW_BORDER_NONE;
     bool found = false;
     size_t border = 0;
     tk_tok_ids rest = {NULL, 0, 0, NULL};
@@ -258,8 +267,8 @@ static tinkc_code try_text(gw_planner *p, size_t turn, tk_err *err)
     if (strcmp(node->answer->tokens_sha, p->plan->tokens_sha) != 0) {
         return TINKC_OK;
     }
-    tinkc_code code = gw_border_find(&found, &border, p, node, err);
-    if (code == TINKC_OK && found) {
+    tinkc_code code = gw_border_find(&state, &border, p, node, err);
+    if (code == TINKC_OK && state == GW_BORDER_FOUND) {
         code = gw_border_encode(&found, &rest, p, border, err);
     }
     if (code == TINKC_OK && found) {

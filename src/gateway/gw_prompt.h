@@ -55,8 +55,14 @@ TK_NODISCARD tinkc_code gw_shape_reasoning(gw_reasoning *out, const tk_json **ou
  * rendered last. */
 TK_NODISCARD tinkc_code gw_shape_render(gw_planner *p, tk_err *err);
 
+typedef enum gw_border {
+    GW_BORDER_NONE,   /* the text does not begin with the prompt of the turn */
+    GW_BORDER_PROMPT, /* it does, and what was sampled does not follow */
+    GW_BORDER_FOUND
+} gw_border;
+
 /* Finds where the text of a turn ends in plan->text. */
-TK_NODISCARD tinkc_code gw_border_find(bool *found, size_t *border, gw_planner *p,
+TK_NODISCARD tinkc_code gw_border_find(gw_border *out, size_t *border, gw_planner *p,
                                        const gw_node *node, tk_err *err);
 /* Encodes the text after the border. *found = false: the tokenizer cannot. On success the
  * caller disposes of *out. */
