@@ -73,10 +73,28 @@ static char *copy(tk_buf *buf)
 
 static void put_words(world *w, tk_buf *out, size_t n)
 {
-    static const char *const words[] = {"the",  " red",   " stone", "\n",   " two", "42",
-                                        " is ", "\xc3\xa9", ".",    "  ",   "a",   "\n\n",
-                                        "\xe2\x82\xac", " {", "}", "\"",  "\xf0\x9f\x99\x82",
-                                        "<",    "\\",    "\xef\xbf\xbd", " why", "?"};
+    static const char *const words[] = {"the",
+                                        " red",
+                                        " stone",
+                                        "\n",
+                                        " two",
+                                        "42",
+                                        " is ",
+                                        "\xc3\xa9",
+                                        ".",
+                                        "  ",
+                                        "a",
+                                        "\n\n",
+                                        "\xe2\x82\xac",
+                                        " {",
+                                        "}",
+                                        "\"",
+                                        "\xf0\x9f\x99\x82",
+                                        "<",
+                                        "\\",
+                                        "\xef\xbf\xbd",
+                                        " why",
+                                        "?"};
     for (size_t i = 0; i < n; i++) {
         tk_buf_puts(out, words[tk_rand_below(&w->rand, TK_ARRAY_LEN(words))]);
     }
@@ -89,8 +107,9 @@ static void put_call(world *w, tk_buf *out)
     const char *t = spaces[tk_rand_below(&w->rand, 4)];
     unsigned x = (unsigned)tk_rand_below(&w->rand, 9);
     bool is_list = chance(w, 30);
-    tk_buf_printf(out, "<tool_call>\n{\"name\":%s\"f%u\",%s\"arguments\": {\"b\":%s%u, \"a\": ",
-                  s, x % 2, t, t, x);
+    tk_buf_printf(
+        out, "<tool_call>\n{\"name\":%s\"f%u\",%s\"arguments\": {\"b\":%s%u, \"a\": ", s,
+        x % 2, t, t, x);
     tk_buf_puts(out, is_list ? "[1.0, 2]" : "\"x\"");
     tk_buf_puts(out, chance(w, 90) ? "}}\n</tool_call>" : "}\n</tool_call>");
 }
@@ -114,7 +133,8 @@ static size_t sample(world *w, int32_t *ids)
                      TINKC_OK);
     n = TK_MIN(some.n, (size_t)IDS_MAX - 4);
     memcpy(ids, some.ids, n * sizeof(*ids));
-    for (size_t i = 0; n > 0 && i < 2 && chance(w, 20); i++) { /* any id: halves, specials */
+    for (size_t i = 0; n > 0 && i < 2 && chance(w, 20);
+         i++) { /* any id: halves, specials */
         ids[tk_rand_below(&w->rand, n)] =
             (int32_t)tk_rand_below(&w->rand, tk_tok_size(w->model->tok));
     }
@@ -329,8 +349,8 @@ static void answer(world *w, const gw_ask *ask, const gw_plan *plan, const int *
         }
         sequences[i] = (gw_sequence){
             .ids = ids[i], .logprobs = logprobs[i], .n = count, .is_stopped = true};
-        assert_int_equal(
-            gwfix_parse(&parsers[i], w->model, ids[i], count, w->with_tools), TINKC_OK);
+        assert_int_equal(gwfix_parse(&parsers[i], w->model, ids[i], count, w->with_tools),
+                         TINKC_OK);
         outputs[i] = *ca_parser_output(parsers[i]);
     }
     gw_turn turn = {ask, plan, sequences, outputs, k};
@@ -354,8 +374,8 @@ static void request(world *w, const int *conv, size_t n)
     make_json(w, &json, conv, n);
     assert_true(gwfix_request(&body, tk_buf_str(&json)));
     if (w->with_tools) {
-        assert_int_equal(
-            tk_chat_set(&body.chat, TK_STR("tools"), tk_str_of(tools), NULL), TINKC_OK);
+        assert_int_equal(tk_chat_set(&body.chat, TK_STR("tools"), tk_str_of(tools), NULL),
+                         TINKC_OK);
     }
     gw_ask ask = {.episode = tk_str_of(w->name), .model = w->model, .request = &body};
     tinkc_code code = gw_episodes_plan(&plan, w->episodes, &ask, &err);
@@ -401,9 +421,9 @@ static void act(world *w)
     int conv[MESSAGES_MAX];
     unsigned dice = (unsigned)tk_rand_below(&w->rand, 100);
     const seen *turn =
-        w->n_seen > 0 ? &w->seen[dice < 55 ? w->n_seen - 1
-                                           : tk_rand_below(&w->rand, w->n_seen)]
-                      : NULL;
+        w->n_seen > 0
+            ? &w->seen[dice < 55 ? w->n_seen - 1 : tk_rand_below(&w->rand, w->n_seen)]
+            : NULL;
     size_t n;
     if (turn == NULL || dice >= 95) { /* anew, or compacted */
         n = begin(w, conv);
@@ -437,7 +457,8 @@ static void check_sequence(const world *w, const tk_json *sequence, bool *is_cov
         const seen *turn = &w->seen[turns->as.ints.items[i]];
         is_covered[turns->as.ints.items[i]] = true;
         assert_true(at <= turn->n_prompt);
-        for (size_t k = 0; k < turn->n_prompt; k++) { /* all of it, also what came before */
+        for (size_t k = 0; k < turn->n_prompt;
+             k++) { /* all of it, also what came before */
             assert_int_equal(tokens->as.ints.items[k], turn->prompt[k]);
         }
         for (; at < turn->n_prompt; at++) {

@@ -16,14 +16,33 @@
 #include "text/tok/tok_embed.h"
 
 /* Ends of turns, and markers, of the templates that the tests use. */
-static const char *const gwfix_specials[] = {
-    "<|im_start|>",     "<|im_end|>",        "<|s|>",        "<|e|>",
-    "<|done|>",         "<|stop|>",          "<|turn|>",     "<|head|>",
-    "<|/head|>",        "<|eot_id|>",        "<|eom_id|>",   "<end_of_turn>",
-    "<start_of_turn>",  "</s>",              "<s>",          "<|start_header_id|>",
-    "<|end_header_id|>", "<|python_tag|>",   "[TOOL_CALLS]", "<|begin_of_text|>",
-    "<|END_OF_TURN_TOKEN|>", "<|return|>",   "<|call|>",     "<think>",
-    "</think>",         "<tool_call>",       "</tool_call>"};
+static const char *const gwfix_specials[] = {"<|im_start|>",
+                                             "<|im_end|>",
+                                             "<|s|>",
+                                             "<|e|>",
+                                             "<|done|>",
+                                             "<|stop|>",
+                                             "<|turn|>",
+                                             "<|head|>",
+                                             "<|/head|>",
+                                             "<|eot_id|>",
+                                             "<|eom_id|>",
+                                             "<end_of_turn>",
+                                             "<start_of_turn>",
+                                             "</s>",
+                                             "<s>",
+                                             "<|start_header_id|>",
+                                             "<|end_header_id|>",
+                                             "<|python_tag|>",
+                                             "[TOOL_CALLS]",
+                                             "<|begin_of_text|>",
+                                             "<|END_OF_TURN_TOKEN|>",
+                                             "<|return|>",
+                                             "<|call|>",
+                                             "<think>",
+                                             "</think>",
+                                             "<tool_call>",
+                                             "</tool_call>"};
 
 #define GWFIX_IDS_FROM 2048 /* of those */
 
