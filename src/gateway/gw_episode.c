@@ -151,33 +151,36 @@ static tinkc_code check_room(gw_episodes *episodes, const gw_tree *tree,
                : TINKC_OK;
 }
 
+/* Adds a record to the tree and to the log: to both or to neither. */
+static tinkc_code add_record(gw_episodes *episodes, gw_episode *episode, tk_str record,
+                             int64_t turn, tk_err *err)
+{
+    gw_saved saved;
+    gw_record_save(&saved, &episode->tree, turn);
+    tinkc_code code = gw_record_apply(&episode->tree, record, err);
+    if (code == TINKC_OK) {
+        code = gw_store_append(episodes, episode, record, err);
+    }
+    if (code != TINKC_OK) {
+        gw_record_undo(&episode->tree, &saved);
+    }
+    return code;
+}
+
 static tinkc_code append_answer(gw_episodes *episodes, gw_episode *episode,
                                 const gw_turn *turn, int64_t *ids, tk_err *err)
 {
     tk_buf record;
-    gw_tree *tree = &episode->tree;
-    size_t first = tree->n;
+    size_t first = episode->tree.n;
     tk_buf_init(&record, TK_GW_RECORD_BYTES);
-    tinkc_code code = check_room(episodes, tree, turn, err);
-    if (code != TINKC_OK) {
-        goto out;
-    }
-    code = gw_record_answer(&record, turn, first, gw_store_now(episodes), err);
-    if (code != TINKC_OK) {
-        goto out;
-    }
-    if (episodes->log == NULL) { /* what cannot be kept is not counted */
-        code = gw_record_apply(tree, tk_buf_str(&record), err);
-        goto out;
-    }
-    code = gw_store_append(episodes, episode, tk_buf_str(&record), err);
+    tinkc_code code = check_room(episodes, &episode->tree, turn, err);
     if (code == TINKC_OK) {
-        tk_err local = TK_ERR_INIT;
-        if (gw_record_apply(tree, tk_buf_str(&record), &local) != TINKC_OK) {
-            gw_store_unload(episodes, episode); /* it is on disk */
-        }
+        code = gw_record_answer(&record, turn, first, gw_store_now(episodes), err);
     }
-out:
+    if (code == TINKC_OK) {
+        code =
+            add_record(episodes, episode, tk_buf_str(&record), turn->plan->parent, err);
+    }
     for (size_t i = 0; code == TINKC_OK && i < turn->n; i++) {
         ids[i] = (int64_t)(first + i);
     }
@@ -268,15 +271,8 @@ static tinkc_code append_mark(gw_episodes *episodes, gw_episode *episode,
     }
     tk_buf_init(&record, TK_GW_RECORD_BYTES);
     tinkc_code code = gw_record_mark(&record, mark, err);
-    if (code == TINKC_OK && episodes->log == NULL) {
-        code = gw_record_apply(&episode->tree, tk_buf_str(&record), err);
-    } else if (code == TINKC_OK) {
-        code = gw_store_append(episodes, episode, tk_buf_str(&record), err);
-        tk_err local = TK_ERR_INIT;
-        if (code == TINKC_OK &&
-            gw_record_apply(&episode->tree, tk_buf_str(&record), &local) != TINKC_OK) {
-            gw_store_unload(episodes, episode);
-        }
+    if (code == TINKC_OK) {
+        code = add_record(episodes, episode, tk_buf_str(&record), mark->turn, err);
     }
     tk_buf_dispose(&record);
     return code;

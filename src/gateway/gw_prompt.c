@@ -66,6 +66,20 @@ static void find_candidates(gw_planner *p)
 
 /* ---- a turn that may be continued ---- */
 
+/* Text and shape change places with the other ones. */
+static void swap_texts(gw_planner *p)
+{
+    tk_buf text = p->plan->text;
+    gw_shape shape = p->now;
+    bool is_rendered = p->is_rendered;
+    p->plan->text = p->other_text;
+    p->now = p->other;
+    p->is_rendered = p->other_is_rendered;
+    p->other_text = text;
+    p->other = shape;
+    p->other_is_rendered = is_rendered;
+}
+
 /* Tries a candidate in one shape; plan->ids is set when it is continued. */
 static tinkc_code try_shape(gw_border *state, gw_planner *p, size_t turn, bool is_raw,
                             tk_err *err)
@@ -76,6 +90,11 @@ static tinkc_code try_shape(gw_border *state, gw_planner *p, size_t turn, bool i
     *state = GW_BORDER_PROMPT; /* a template that refuses one form may take the other */
     gw_shape_begin(p, &p->want);
     gw_shape_follow(p, &p->want, turn, is_raw);
+    if (p->renders >= TK_GW_RENDERS_MAX && !gw_shape_is_rendered(p)) {
+        *state = GW_BORDER_NONE;
+        p->plan->why = WHY_EFFORT;
+        return TINKC_OK;
+    }
     tinkc_code code = gw_shape_render(p, err);
     if (code != TINKC_OK) {
         return code;
@@ -137,11 +156,13 @@ static tinkc_code try_candidate(gw_planner *p, size_t turn, tk_err *err)
     gw_border state = GW_BORDER_PROMPT;
     for (int raw = 0; raw < 2 && state == GW_BORDER_PROMPT; raw++) {
         tk_err local = TK_ERR_INIT;
-        if (p->renders >= TK_GW_RENDERS_MAX) {
-            p->plan->why = WHY_EFFORT;
-            return TINKC_OK;
+        if (raw == 1) {
+            swap_texts(p); /* the usual shape is the one of other candidates, too */
         }
         code = try_shape(&state, p, turn, raw == 1, &local);
+        if (raw == 1 && p->plan->ids == NULL) {
+            swap_texts(p);
+        }
         if (code != TINKC_OK && !is_refusal(code)) {
             return tk_err_set(err, code, "%s", local.message);
         }
@@ -157,11 +178,13 @@ static tinkc_code encode_whole(gw_planner *p, bool add_special, tk_err *err)
     tinkc_code code =
         tk_tok_encode_how(p->ask->model->tok, tk_buf_str(&p->plan->text),
                           (tk_tok_how){.add_special = add_special}, &ids, err);
-    if (code == TINKC_OK) {
-        p->plan->ids = ids.ids;
-        p->plan->n = ids.n;
+    if (code != TINKC_OK) {
+        tk_tok_ids_dispose(&ids);
+        return code;
     }
-    return code;
+    p->plan->ids = ids.ids;
+    p->plan->n = ids.n;
+    return TINKC_OK;
 }
 
 static tinkc_code plan_branch(gw_planner *p, const char *why, tk_err *err)
@@ -188,6 +211,9 @@ static tinkc_code prepare(gw_planner *p, tk_err *err)
     tinkc_code code = gw_shape_init(&p->now, p->n, err);
     if (code == TINKC_OK) {
         code = gw_shape_init(&p->want, p->n, err);
+    }
+    if (code == TINKC_OK) {
+        code = gw_shape_init(&p->other, p->n, err);
     }
     return code == TINKC_OK && p->ask->episode.n > 0 ? digest_messages(p, err) : code;
 }
@@ -320,6 +346,7 @@ tinkc_code gw_prompt_plan(gw_plan *plan, const gw_tree *tree, const gw_ask *ask,
     tk_arena_init(&p.arena, TK_GW_EPISODE_BYTES);
     tk_buf_init(&p.scratch, TK_TOK_TEXT_MAX_BYTES);
     tk_buf_init(&plan->text, TK_JINJA_MAX_OUTPUT_BYTES + 1);
+    tk_buf_init(&p.other_text, TK_JINJA_MAX_OUTPUT_BYTES + 1);
     tinkc_code code = ask->request->dialect == CA_COMPLETIONS ? plan_completion(&p, err)
                                                               : plan_chat(&p, err);
     if (code == TINKC_OK && plan->text.n > 0) {
@@ -327,6 +354,8 @@ tinkc_code gw_prompt_plan(gw_plan *plan, const gw_tree *tree, const gw_ask *ask,
     }
     gw_shape_dispose(&p.now);
     gw_shape_dispose(&p.want);
+    gw_shape_dispose(&p.other);
+    tk_buf_dispose(&p.other_text);
     tk_free(p.digests);
     tk_arena_dispose(&p.arena);
     tk_buf_dispose(&p.scratch);

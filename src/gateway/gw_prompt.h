@@ -20,6 +20,9 @@ typedef struct gw_planner {
     gw_sha *digests;    /* of the first i of them; n + 1 */
     gw_shape now, want; /* of plan->text, and of what is tried */
     bool is_rendered;
+    tk_buf other_text; /* what was rendered before that, to come back to */
+    gw_shape other;
+    bool other_is_rendered;
     size_t renders;
     size_t found[TK_GW_CANDIDATES_MAX]; /* turns, the most promising first */
     size_t n_found;
@@ -50,6 +53,9 @@ typedef enum gw_reasoning {
 TK_NODISCARD tinkc_code gw_shape_reasoning(gw_reasoning *out, const tk_json **ours,
                                            gw_planner *p, size_t at, const gw_node *node,
                                            tk_err *err);
+
+/* Returns whether plan->text is the conversation in the shape p->want. */
+bool gw_shape_is_rendered(const gw_planner *p);
 
 /* Renders the conversation in the shape p->want into plan->text, unless that is what was
  * rendered last. */

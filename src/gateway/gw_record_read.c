@@ -310,3 +310,30 @@ tinkc_code gw_record_apply(gw_tree *tree, tk_str record, tk_err *err)
     tk_arena_dispose(&arena);
     return code;
 }
+
+void gw_record_save(gw_saved *out, const gw_tree *tree, int64_t turn)
+{
+    *out = (gw_saved){.n = tree->n,
+                      .n_ids = tree->n_ids,
+                      .born_ms = tree->born_ms,
+                      .turn = turn,
+                      .has_reward = tree->has_reward,
+                      .reward = tree->reward,
+                      .metadata = tree->metadata};
+    if (turn >= 0) {
+        out->node = *tree->nodes[turn];
+    }
+}
+
+void gw_record_undo(gw_tree *tree, const gw_saved *saved)
+{
+    tree->n = saved->n; /* what they took of the arena stays taken */
+    tree->n_ids = saved->n_ids;
+    tree->born_ms = saved->born_ms;
+    tree->has_reward = saved->has_reward;
+    tree->reward = saved->reward;
+    tree->metadata = saved->metadata;
+    if (saved->turn >= 0) {
+        *tree->nodes[saved->turn] = saved->node;
+    }
+}

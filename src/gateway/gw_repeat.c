@@ -38,7 +38,7 @@ struct gw_repeats {
     int64_t keep_ms;
     size_t max_bytes;
     tk_mutex lock;
-    tk_map all; /* work by digest */
+    tk_map all;            /* work by digest */
     tk_list running, done; /* done: oldest first */
     size_t bytes;
     uint64_t last_number;
@@ -115,7 +115,8 @@ static tinkc_code add_work(gw_claim *claim, gw_repeats *repeats, const char *sha
 {
     forget_old(repeats, 0, 1);
     if (repeats->all.count >= TK_GW_REPEATS_MAX) {
-        return tk_err_set(err, TINKC_E_LIMIT, "%d requests are running, which is the limit",
+        return tk_err_set(err, TINKC_E_LIMIT,
+                          "%d requests are running, which is the limit",
                           TK_GW_REPEATS_MAX);
     }
     work *w = tk_zalloc(sizeof(*w));

@@ -197,10 +197,15 @@ static tinkc_code render_messages(gw_planner *p, tk_json *messages, tk_err *err)
     return tk_chat_render(&p->plan->text, p->ask->model->tpl, &chat, &how, err);
 }
 
+bool gw_shape_is_rendered(const gw_planner *p)
+{
+    return p->is_rendered && shape_eq(&p->now, &p->want, p->n);
+}
+
 /* Renders the conversation in the shape `want`, unless that is what was rendered last. */
 tinkc_code gw_shape_render(gw_planner *p, tk_err *err)
 {
-    if (p->is_rendered && shape_eq(&p->now, &p->want, p->n)) {
+    if (gw_shape_is_rendered(p)) {
         return TINKC_OK;
     }
     tk_json *messages = tk_array(p->n + 1, sizeof(*messages));

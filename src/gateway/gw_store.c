@@ -241,14 +241,6 @@ tinkc_code gw_store_load(gw_episodes *episodes, gw_episode *episode, tk_err *err
     return TINKC_OK;
 }
 
-void gw_store_unload(gw_episodes *episodes, gw_episode *episode)
-{
-    if (episode->is_loaded && episodes->log != NULL) {
-        gw_tree_dispose(&episode->tree);
-        episode->is_loaded = false; /* counted when it is released */
-    }
-}
-
 /* ---- tokenizers ---- */
 
 /* Every token with its length, and whether it is special. */

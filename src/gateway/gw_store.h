@@ -80,9 +80,6 @@ void gw_store_release(gw_episodes *episodes, gw_episode *episode); /* accepts NU
 /* Reads the tree, when it is not in memory. With the episode's lock held. */
 TK_NODISCARD tinkc_code gw_store_load(gw_episodes *episodes, gw_episode *episode,
                                       tk_err *err);
-/* Forgets the tree, which is read again when it is needed. With the episode's lock. */
-void gw_store_unload(gw_episodes *episodes, gw_episode *episode);
-
 /* Appends a record, and its place. With the episode's lock held. */
 TK_NODISCARD tinkc_code gw_store_append(gw_episodes *episodes, gw_episode *episode,
                                         tk_str body, tk_err *err);

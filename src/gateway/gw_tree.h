@@ -87,6 +87,19 @@ TK_NODISCARD tinkc_code gw_record_mark(tk_buf *out, const gw_mark *mark, tk_err 
  * failure the turns are as they were. TINKC_E_DECODE: not a record that fits this tree. */
 TK_NODISCARD tinkc_code gw_record_apply(gw_tree *tree, tk_str record, tk_err *err);
 
+/* What a record changes, to take it back when it cannot be written. `turn` is its parent,
+ * or the one that it rewards; -1 = none. */
+typedef struct gw_saved {
+    size_t n, n_ids;
+    int64_t born_ms, turn;
+    gw_node node; /* a copy */
+    bool has_reward;
+    double reward;
+    tk_str metadata;
+} gw_saved;
+void gw_record_save(gw_saved *out, const gw_tree *tree, int64_t turn);
+void gw_record_undo(gw_tree *tree, const gw_saved *saved);
+
 /* ---- prompts (gw_prompt.c) ---- */
 
 /* Makes the plan for a request over the turns of its episode; tree NULL = none.

@@ -48,7 +48,8 @@ static gw_log *open_log(const char *dir, found *f, const gw_log_calls *calls)
 
 static void body_of(char out[64], uint32_t seq)
 {
-    (void)snprintf(out, 64, "body %u gwR1 ggg %.*s", seq, (int)(seq * 5), "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
+    (void)snprintf(out, 64, "body %u gwR1 ggg %.*s", seq, (int)(seq * 5),
+                   "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
 }
 
 static tinkc_code append(gw_log *log, uint32_t seq, tk_err *err)
@@ -290,7 +291,8 @@ static void test_files_go_oldest_first(void **state)
     for (uint32_t i = 0; i < 12; i++) {
         gw_entry entry = {GW_KIND_DATA, 7, i, TK_STR("ep")};
         assert_int_equal(gw_log_append(&places[i], log, &entry,
-                                       TK_STR("0123456789012345678901234567890123"), NULL),
+                                       TK_STR("0123456789012345678901234567890123"),
+                                       NULL),
                          TINKC_OK);
     }
     gw_log_get_stats(&stats, log);

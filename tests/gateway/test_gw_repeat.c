@@ -118,7 +118,7 @@ static void test_old_and_large_answers(void **state)
 {
     fakeclock clock;
     fakeclock_init(&clock);
-    gw_repeats *r = make(&clock.clock, 400);
+    gw_repeats *r = make(&clock.clock, 330);
     gw_claim claim;
     heard h = {0};
     static char large[500];

@@ -130,6 +130,13 @@ static inline gw_model *gwfix_model_new(const char *json, tk_str source,
         return NULL;
     }
     model->format = ca_format_detect(source);
+    if (model->format.tools == CA_TOOLS_NONE) { /* small templates say nothing of it */
+        assert_true(ca_format_named(&model->format, TK_STR("hermes")));
+    }
+    if (model->format.think_open.n == 0) {
+        model->format.think_open = TK_STR("<think>");
+        model->format.think_close = TK_STR("</think>");
+    }
     model->end_ids = tk_array(2, sizeof(*model->end_ids));
     model->end_ids[0] = gwfix_end_of(model);
     model->end_ids[1] = 0; /* <|endoftext|> */
