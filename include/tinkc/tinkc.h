@@ -47,6 +47,7 @@
 #include <tinkc/tokenizer.h>
 #include <tinkc/trace.h>
 #include <tinkc/training.h>
+#include <tinkc/trajectory.h>
 #include <tinkc/types.h>
 #include <tinkc/upload.h>
 #include <tinkc/version.h>

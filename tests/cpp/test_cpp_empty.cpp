@@ -39,6 +39,11 @@ static void test_cpp_empty_values()
     FAILS(input.tokens<expected>());
     FAILS(tinkc::datum::from<expected>(tinkc::model_input()));
     FAILS(tinkc::datum::from_rollout<expected>(input, tokens, {}, 1));
+    FAILS(tinkc::trajectory::parse<expected>("{}"));
+    tinkc::trajectory episode;
+    CHECK(episode.id()[0] == '\0' && !episode.reward() && episode.metadata() == nullptr);
+    CHECK(episode.size() == 0 && !episode.sequence(0));
+    FAILS(episode.datums<expected>());
     FAILS(tinkc::tensor::from<expected>(tinkc::array()));
     FAILS(tinkc::tensor::from<expected>(tinkc::sparse()));
     tinkc::datum datum;

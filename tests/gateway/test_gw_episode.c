@@ -95,7 +95,8 @@ static tinkc_code run(fix *f, const step *s, gw_plan *plan_out, tk_err *err)
 static gw_plan must(fix *f, const char *messages, const char *sampled)
 {
     gw_plan plan = {.n = 0};
-    step s = {.episode = "e", .messages = messages, .sampled = sampled, .with_tools = true};
+    step s = {
+        .episode = "e", .messages = messages, .sampled = sampled, .with_tools = true};
     tk_err err = TK_ERR_INIT;
     if (run(f, &s, &plan, &err) != TINKC_OK) {
         fail_msg("%s", err.message);
@@ -129,12 +130,13 @@ static void test_reasoning(void **state)
         must(&f, "[" USER("q") "," ASSISTANT("yes") "," USER("r") "]", "a<|im_end|>")
             .parent,
         0);
-    assert_int_equal(must(&f,
-                          "[" USER("q") ",{\"role\": \"assistant\", \"content\": \"yes\", "
-                                        "\"reasoning_content\": \"hm\"}," USER("r") "]",
-                          "a<|im_end|>")
-                         .parent,
-                     0);
+    assert_int_equal(
+        must(&f,
+             "[" USER("q") ",{\"role\": \"assistant\", \"content\": \"yes\", "
+                           "\"reasoning_content\": \"hm\"}," USER("r") "]",
+             "a<|im_end|>")
+            .parent,
+        0);
     gw_plan plan = must(&f,
                         "[" USER("q") ",{\"role\": \"assistant\", \"content\": \"yes\", "
                                       "\"reasoning_content\": \"no\"}," USER("r") "]",
@@ -183,7 +185,8 @@ static void test_continued_message(void **state)
               .sampled = " is 4<|im_end|>",
               .continue_final = true};
     assert_int_equal(run(&f, &s, NULL, NULL), TINKC_OK);
-    plan = must(&f, "[" USER("q") "," ASSISTANT("The answer is 4") "," USER("r") "]", "a");
+    plan =
+        must(&f, "[" USER("q") "," ASSISTANT("The answer is 4") "," USER("r") "]", "a");
     assert_int_equal(plan.parent, 0);
     fix_dispose(&f);
 }
@@ -225,7 +228,8 @@ static void test_other_weights(void **state)
     (void)must(&f, "[" USER("q") "]", "a<|end|>");
     tk_free(f.model->weights);
     f.model->weights = tk_strdup("tinker://b");
-    gw_plan plan = must(&f, "[" USER("q") "," ASSISTANT("a") "," USER("r") "]", "b<|end|>");
+    gw_plan plan =
+        must(&f, "[" USER("q") "," ASSISTANT("a") "," USER("r") "]", "b<|end|>");
     assert_int_equal(plan.parent, 0);
     char *text = export_of(&f, "e");
     assert_non_null(strstr(text, "\"weights\":[\"tinker://a\",\"tinker://b\"]"));
@@ -274,12 +278,10 @@ static void test_completions(void **state)
     assert_int_equal(tk_tok_encode(f.model->tok, TK_STR(" was"), &was, NULL), TINKC_OK);
     memcpy(prompt + next.n, was.ids, was.n * sizeof(int32_t));
     prompt[next.n + was.n] = 77;
-    assert_int_equal(complete(&f,
-                              (ca_prompt){.is_ids = true,
-                                          .ids = prompt,
-                                          .n = next.n + was.n + 1},
-                              " x", &ids),
-                     TINKC_OK);
+    assert_int_equal(
+        complete(&f, (ca_prompt){.is_ids = true, .ids = prompt, .n = next.n + was.n + 1},
+                 " x", &ids),
+        TINKC_OK);
     assert_int_equal(ids.parent, 1);
     assert_int_equal(ids.n_shared, next.n + was.n);
     tk_tok_ids_dispose(&was);
@@ -315,9 +317,12 @@ static void test_rewards(void **state)
     assert_int_equal(gw_episodes_mark(f.episodes, e, &whole, NULL), TINKC_E_INVALID);
     reopen(&f);
     char *text = export_of(&f, "e");
-    assert_non_null(strstr(text, "{\"id\":\"e\",\"reward\":1.5,\"metadata\":{\"task\":3}"));
-    assert_non_null(strstr(text, "\"turns\":[0],\"weights\":[\"tinker://a\"],\"reward\":1.5"));
-    assert_non_null(strstr(text, "\"turns\":[1],\"weights\":[\"tinker://a\"],\"reward\":-2.0"));
+    assert_non_null(
+        strstr(text, "{\"id\":\"e\",\"reward\":1.5,\"metadata\":{\"task\":3}"));
+    assert_non_null(
+        strstr(text, "\"turns\":[0],\"weights\":[\"tinker://a\"],\"reward\":1.5"));
+    assert_non_null(
+        strstr(text, "\"turns\":[1],\"weights\":[\"tinker://a\"],\"reward\":-2.0"));
     tk_free(text);
     fix_dispose(&f);
 }
@@ -448,7 +453,8 @@ static void test_drop_before_record(void **state)
 
 static void test_names(void **state)
 {
-    static const char *const wrong[] = {"", ".", "..", "a/b", "a b", "a%62", "\x7f", "\xc3"};
+    static const char *const wrong[] = {"",    ".",    "..",   "a/b",
+                                        "a b", "a%62", "\x7f", "\xc3"};
     char large[TK_GW_ID_BYTES + 2];
     memset(large, 'a', sizeof(large));
     for (size_t i = 0; i < TK_ARRAY_LEN(wrong); i++) {

@@ -301,6 +301,66 @@ class datum : public detail::handle<tinkc_datum, tinkc_datum_free>
     }
 };
 
+/* An episode of the gateway: sequences of tokens to train on (<tinkc/trajectory.h>). */
+class trajectory : public detail::handle<tinkc_trajectory, tinkc_trajectory_free>
+{
+  public:
+    using handle::handle;
+
+    /* Reads the JSON of one episode: tinkc_trajectory_parse. */
+    template <template <class> class R = throwing>
+    static R<trajectory> parse(std::string_view json)
+    {
+        return detail::own<R, trajectory>([&](auto out, auto err) {
+            return tinkc_trajectory_parse(out, json.data(), json.size(), err);
+        });
+    }
+    const char *id() const noexcept { return tinkc_trajectory_id(c_); }
+    /* Returns the reward of the episode, if it has one. */
+    std::optional<double> reward() const noexcept
+    {
+        double value = 0;
+        return tinkc_trajectory_reward(&value, c_) ? std::optional<double>(value)
+                                                   : std::nullopt;
+    }
+    /* Returns the metadata as JSON; NULL: there is none. */
+    const char *metadata() const noexcept { return tinkc_trajectory_metadata(c_); }
+    /* Returns the number of sequences. */
+    std::size_t size() const noexcept { return tinkc_trajectory_count(c_); }
+    /* Returns a sequence, borrowed from this object; nothing past the end. */
+    std::optional<tinkc_sequence> sequence(std::size_t i) const noexcept
+    {
+        tinkc_sequence out = {};
+        return tinkc_trajectory_sequence(&out, c_, i) ? std::optional<tinkc_sequence>(out)
+                                                      : std::nullopt;
+    }
+    /* Makes the datums of all sequences: tinkc_trajectory_datums. `advantages` empty: the
+     * rewards; else one for each sequence. */
+    template <template <class> class R = throwing>
+    R<std::vector<datum>> datums(span<const double> advantages = {},
+                                 bool repeat_shared = false) const
+    {
+        tinkc_trajectory_options options = TINKC_TRAJECTORY_OPTIONS_INIT;
+        tinkc_error *err = nullptr;
+        std::size_t n = 0;
+        std::vector<tinkc_datum *> made(size());
+        std::vector<double> padded(advantages.begin(), advantages.end());
+        padded.resize(size(), std::numeric_limits<double>::quiet_NaN());
+        options.advantages = advantages.size() > 0 ? padded.data() : nullptr;
+        options.repeat_shared = repeat_shared;
+        tinkc_code code =
+            tinkc_trajectory_datums(made.data(), made.size(), &n, c_, &options, &err);
+        return detail::finish<R>(code, err, [&] {
+            std::vector<datum> out;
+            out.reserve(n);
+            for (std::size_t i = 0; i < n; i++) {
+                out.emplace_back(made[i]);
+            }
+            return out;
+        });
+    }
+};
+
 /* Counts the tokens of a batch as training does: tinkc_estimate_batch. */
 template <template <class> class R = throwing>
 R<std::int64_t> estimate_batch(span<const datum> data);

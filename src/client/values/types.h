@@ -18,6 +18,17 @@ const tk_model_input *tk_types_input(const tinkc_model_input *input);
 TK_NODISCARD tinkc_code tk_types_copy_tokens(int32_t **out, size_t *n,
                                              const tinkc_model_input *input, size_t extra,
                                              tk_err *err);
+/* What the losses of reinforcement learning read: one value for each target, which is one
+ * less than tokens. */
+typedef struct tk_types_rl {
+    int32_t *tokens; /* [n + 1] */
+    float *logprobs, *advantages;
+    size_t n;
+} tk_types_rl;
+
+/* Makes a datum of them, with copies. The caller frees *out. */
+TK_NODISCARD tinkc_code tk_types_rl_datum(tinkc_datum **out, const tk_types_rl *rl,
+                                          tinkc_error **err);
 const tk_datum *tk_types_datum(const tinkc_datum *datum);
 
 /* Copies a tensor with everything it points to into the arena. TINKC_E_INVALID when it is

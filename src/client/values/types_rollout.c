@@ -8,14 +8,6 @@
 #include "client/values/error.h"
 #include "client/values/types.h"
 
-/* One value per target, from one allocation. */
-typedef struct arrays {
-    int32_t *tokens; /* prompt and answer */
-    float *logprobs;
-    float *advantages;
-    size_t n; /* targets: one less than tokens */
-} arrays;
-
 static tinkc_code check(const tinkc_rollout *r, tk_err *err)
 {
     if (r->prompt == NULL || r->tokens == NULL || r->logprobs == NULL || r->n == 0) {
@@ -33,7 +25,7 @@ static tinkc_code check(const tinkc_rollout *r, tk_err *err)
     return TINKC_OK;
 }
 
-static tinkc_code make(tinkc_datum **out, const arrays *a, tinkc_error **err)
+tinkc_code tk_types_rl_datum(tinkc_datum **out, const tk_types_rl *a, tinkc_error **err)
 {
     tinkc_model_input *input = NULL;
     tinkc_datum *datum = NULL;
@@ -64,7 +56,7 @@ out:
     return code;
 }
 
-static tinkc_code fill_arrays(arrays *a, const tinkc_rollout *r, tk_err *err)
+static tinkc_code fill_arrays(tk_types_rl *a, const tinkc_rollout *r, tk_err *err)
 {
     size_t prompt_n = 0;
     tinkc_code code = tk_types_copy_tokens(&a->tokens, &prompt_n, r->prompt, r->n, err);
@@ -94,7 +86,7 @@ tinkc_code tinkc_datum_from_rollout(tinkc_datum **out, const tinkc_rollout *roll
 {
     tk_err err = TK_ERR_INIT;
     tinkc_rollout r = TINKC_ROLLOUT_INIT;
-    arrays a = {NULL, NULL, NULL, 0};
+    tk_types_rl a = {NULL, NULL, NULL, 0};
     if (out == NULL || rollout == NULL) {
         return tk_error_tell(error, TINKC_E_INVALID, "no rollout, or no place for it");
     }
@@ -105,7 +97,8 @@ tinkc_code tinkc_datum_from_rollout(tinkc_datum **out, const tinkc_rollout *roll
     if (code == TINKC_OK) {
         code = fill_arrays(&a, &r, &err);
     }
-    code = code == TINKC_OK ? make(out, &a, error) : tk_error_give(error, &err);
+    code =
+        code == TINKC_OK ? tk_types_rl_datum(out, &a, error) : tk_error_give(error, &err);
     tk_free(a.tokens);
     tk_free(a.logprobs);
     tk_free(a.advantages);
