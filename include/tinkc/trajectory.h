@@ -52,7 +52,7 @@ TINKC_API size_t tinkc_trajectory_count(const tinkc_trajectory *trajectory);
 /* A chain of turns as one row of tokens. Everything is borrowed. */
 typedef struct tinkc_sequence {
     const int32_t *tokens;   /* [n] */
-    const uint8_t *mask;     /* [n], 1 = sampled by the model */
+    const int32_t *mask;     /* [n], 1 = sampled by the model */
     const float *logprobs;   /* [n], 0 where mask is 0; NaN = not known */
     size_t n;                /* tokens */
     size_t fresh;            /* tokens before it are part of an earlier sequence, too */

@@ -461,6 +461,18 @@ class tinkc_save_options(Structure):
                 POINTER(tinkc_pair)), ("metadata_n", c_size_t), ("recipients", POINTER(c_char_p)),
                 ("recipients_n", c_size_t)]
 
+
+class tinkc_sequence(Structure):
+    __slots__ = ()
+    _fields_ = [("tokens", c_void_p), ("mask", c_void_p), ("logprobs", c_void_p), ("n", c_size_t), ("fresh",
+                c_size_t), ("turns", c_void_p), ("weights", POINTER(c_char_p)), ("n_turns", c_size_t),
+                ("has_reward", c_bool), ("reward", c_double)]
+
+
+class tinkc_trajectory_options(Structure):
+    __slots__ = ()
+    _fields_ = [("size", c_size_t), ("advantages", c_void_p), ("repeat_shared", c_bool)]
+
 tinkc_produce_fn = CFUNCTYPE(c_int, c_void_p, c_size_t, c_size_t, c_void_p)
 
 

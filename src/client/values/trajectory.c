@@ -44,7 +44,7 @@ static tinkc_code read_tokens(tinkc_trajectory *t, tinkc_sequence *s, const tk_j
         return wrong(err, "tokens and mask are not arrays of the same length");
     }
     int32_t *ids = tk_arena_array(&t->arena, n + 1, sizeof(*ids));
-    uint8_t *sampled = tk_arena_array(&t->arena, n + 1, sizeof(*sampled));
+    int32_t *sampled = tk_arena_array(&t->arena, n + 1, sizeof(*sampled));
     if (ids == NULL || sampled == NULL) {
         return tk_err_nomem(err);
     }
@@ -54,7 +54,7 @@ static tinkc_code read_tokens(tinkc_trajectory *t, tinkc_sequence *s, const tk_j
             return wrong(err, "a token or a mask is out of range");
         }
         ids[i] = (int32_t)id;
-        sampled[i] = (uint8_t)bit;
+        sampled[i] = (int32_t)bit;
     }
     s->tokens = ids;
     s->mask = sampled;
