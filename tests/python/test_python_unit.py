@@ -175,6 +175,27 @@ class Arrays(unittest.TestCase):
         with self.assertRaises(ValueError):
             tinkc.Datum.from_rollout([1, 2], [3, 4], [-0.5], 2.0)
 
+    def test_trajectory(self):
+        episode = tinkc.Trajectory(
+            '{"id": "e", "reward": 2, "metadata": {"a": 1}, "sequences": [{"tokens": [1, 2, 3], '
+            '"mask": [0, 1, 1], "logprobs": [0, -0.5, -1.5], "turns": [0], "weights": ["w"], '
+            '"fresh": 2, "reward": 2}]}'
+        )
+        self.assertEqual((episode.id, episode.reward, len(episode)), ("e", 2.0, 1))
+        self.assertEqual(episode.metadata, '{"a":1}')
+        sequence = episode[0]
+        self.assertEqual(list(sequence.tokens), [1, 2, 3])
+        self.assertEqual(list(sequence.mask), [0, 1, 1])
+        self.assertEqual((sequence.weights, sequence.reward), (["w"], 2.0))
+        self.assertRaises(IndexError, lambda: episode[1])
+        (datum,) = episode.datums()
+        self.assertEqual(list(datum["advantages"]), [0, 2])
+        (datum,) = episode.datums([3], repeat_shared=True)
+        self.assertEqual(list(datum["advantages"]), [3, 3])
+        self.assertEqual(list(datum["logprobs"]), [-0.5, -1.5])
+        self.assertRaises(ValueError, episode.datums, [1, 2])
+        self.assertRaises(tinkc.Error, tinkc.Trajectory, "{}")
+
     def test_views_keep_memory(self):
         """A view outlives what it came from, and cannot be written."""
         tokenizer = tinkc.Tokenizer.load(MODEL_DIR)

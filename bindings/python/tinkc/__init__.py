@@ -21,7 +21,7 @@ from ._c import (
     StreamKind,
 )
 from ._records import Checkpoint, Checkpoints, Progress, Run, SessionInfo, StreamEvent
-from .data import Adam, Datum, ModelInput
+from .data import Adam, Datum, ModelInput, TokenSequence, Trajectory
 from .errors import Cancelled, Error, Timeout
 from .future import Future, wait_all
 from .rest import Pages, Rest
@@ -80,8 +80,10 @@ __all__ = [
     "StreamEvent",
     "StreamKind",
     "Timeout",
+    "TokenSequence",
     "Tokenizer",
     "Training",
+    "Trajectory",
     "library_version",
     "wait_all",
 ]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ctypes import byref, c_int32, c_int64, c_size_t, c_void_p
-from typing import Any, Sequence, Union
+from ctypes import addressof, byref, c_double, c_int32, c_int64, c_size_t, c_void_p
+from typing import Any, NamedTuple, Sequence, Union
 
 from . import _c
 from ._convert import (
@@ -180,6 +180,80 @@ def datums(data: Sequence[Datum]) -> Any:
         if not isinstance(datum, Datum):
             raise TypeError(f"data[{i}] is {kind(datum)}, not a tinkc.Datum")
     return (c_void_p * len(rows))(*[datum.p for datum in rows])
+
+
+class TokenSequence(NamedTuple):
+    """A chain of turns of an episode as one row of tokens; mask 1: sampled by the model."""
+
+    tokens: memoryview
+    mask: memoryview
+    logprobs: memoryview
+    fresh: int
+    turns: memoryview
+    weights: list[str]
+    reward: float | None
+
+
+class Trajectory(Owned):
+    """An episode of the gateway, from the JSON that it exports: sequences to train on."""
+
+    __slots__ = ()
+    _free = _c.tinkc_trajectory_free
+
+    def __init__(self, json: str | bytes) -> None:
+        super().__init__(c_void_p())
+        text = json.encode() if isinstance(json, str) else bytes(json)
+        call(_c.tinkc_trajectory_parse, byref(self.p), text, len(text))
+
+    @property
+    def id(self) -> str:
+        return _c.tinkc_trajectory_id(self.p).decode()
+
+    @property
+    def reward(self) -> float | None:
+        value = c_double()
+        return value.value if _c.tinkc_trajectory_reward(byref(value), self.p) else None
+
+    @property
+    def metadata(self) -> str | None:
+        """JSON."""
+        text = _c.tinkc_trajectory_metadata(self.p)
+        return text.decode() if text is not None else None
+
+    def __len__(self) -> int:
+        return _c.tinkc_trajectory_count(self.p)
+
+    def __getitem__(self, index: int) -> TokenSequence:
+        s = _c.tinkc_sequence()
+        if index < 0 or not _c.tinkc_trajectory_sequence(byref(s), self.p, index):
+            raise IndexError(index)
+        return TokenSequence(
+            view(self, s.tokens, s.n, "i"),
+            view(self, s.mask, s.n, "i"),
+            view(self, s.logprobs, s.n, "f"),
+            s.fresh,
+            view(self, s.turns, s.n_turns, "q"),
+            [s.weights[i].decode() for i in range(s.n_turns)],
+            s.reward if s.has_reward else None,
+        )
+
+    def datums(
+        self, advantages: Sequence[float] | None = None, *, repeat_shared: bool = False
+    ) -> list[Datum]:
+        """The datums of all sequences, for "importance_sampling", "ppo" and similar losses. The
+        advantages default to the rewards. A turn that several sequences share counts once, unless
+        repeat_shared."""
+        options = _c.tinkc_trajectory_options()
+        _c.tinkc_trajectory_options_init(byref(options))
+        options.repeat_shared = repeat_shared
+        if advantages is not None:
+            if len(advantages) != len(self):
+                raise ValueError(f"{len(advantages)} advantages for {len(self)} sequences")
+            given = (c_double * len(self))(*advantages)
+            options.advantages = addressof(given)
+        made, n = (c_void_p * len(self))(), c_size_t()
+        call(_c.tinkc_trajectory_datums, made, len(self), byref(n), self.p, byref(options))
+        return [Datum._of(c_void_p(p)) for p in made[: n.value]]
 
 
 class Adam:
