@@ -51,12 +51,12 @@ TINKC_API size_t tinkc_trajectory_count(const tinkc_trajectory *trajectory);
 
 /* A chain of turns as one row of tokens. Everything is borrowed. */
 typedef struct tinkc_sequence {
-    const int32_t *tokens;   /* [n] */
-    const int32_t *mask;     /* [n], 1 = sampled by the model */
-    const float *logprobs;   /* [n], 0 where mask is 0; NaN = not known */
-    size_t n;                /* tokens */
-    size_t fresh;            /* tokens before it are part of an earlier sequence, too */
-    const int64_t *turns;    /* [n_turns], their numbers in the episode */
+    const int32_t *tokens; /* [n] */
+    const int32_t *mask;   /* [n], 1 = sampled by the model */
+    const float *logprobs; /* [n], 0 where mask is 0; NaN = not known */
+    size_t n;              /* tokens */
+    size_t fresh;          /* tokens before it are part of an earlier sequence, too */
+    const int64_t *turns;  /* [n_turns], their numbers in the episode */
     const char *const *weights; /* [n_turns], what each was sampled from */
     size_t n_turns;
     bool has_reward;
@@ -74,7 +74,8 @@ typedef struct tinkc_trajectory_options {
     size_t size;
     const double *advantages; /* of each sequence, tinkc_trajectory_count of them; NULL:
                                  the sequence's reward */
-    bool repeat_shared; /* turns that several sequences share count in each of them; false:
+    bool
+        repeat_shared; /* turns that several sequences share count in each of them; false:
                            in the first one */
 } tinkc_trajectory_options;
 

@@ -8,6 +8,8 @@
 #include "base/mem.h"
 #include "gateway/gw_store.h"
 
+#define RECORD_TRIES 4 /* when the episode is dropped again and again */
+
 bool gw_episodes_is_name(tk_str name)
 {
     if (name.n == 0 || name.n > TK_GW_ID_BYTES || tk_str_is(name, ".") ||
@@ -202,10 +204,31 @@ static gw_plan adopt(const gw_plan *plan, const gw_episode *episode)
     return own;
 }
 
+/* *is_dropped: it went while this turn was on its way. */
+static tinkc_code record_once(bool *is_dropped, gw_episodes *episodes,
+                              const gw_turn *turn, int64_t *ids, tk_err *err)
+{
+    gw_episode *episode = NULL;
+    tk_err local = TK_ERR_INIT;
+    tinkc_code code = gw_store_hold(&episode, episodes, turn->ask->episode, true, &local);
+    if (code == TINKC_OK) {
+        tk_mutex_lock(&episode->lock);
+        code = gw_store_load(episodes, episode, &local);
+        if (code == TINKC_OK) {
+            gw_plan plan = adopt(turn->plan, episode);
+            gw_turn own = *turn;
+            own.plan = &plan;
+            code = append_answer(episodes, episode, &own, ids, &local);
+        }
+        leave(episodes, episode);
+    }
+    *is_dropped = code == TINKC_E_MISSING;
+    return code == TINKC_OK ? code : tk_err_set(err, code, "%s", local.message);
+}
+
 tinkc_code gw_episodes_record(gw_episodes *episodes, const gw_turn *turn, int64_t *ids,
                               tk_err *err)
 {
-    gw_episode *episode = NULL;
     tk_str name = turn->ask->episode;
     if (name.n == 0) {
         for (size_t i = 0; i < turn->n; i++) {
@@ -214,21 +237,14 @@ tinkc_code gw_episodes_record(gw_episodes *episodes, const gw_turn *turn, int64_
         return TINKC_OK;
     }
     tinkc_code code = check_name(name, err);
-    if (code == TINKC_OK) {
-        code = gw_store_hold(&episode, episodes, name, true, err);
+    bool is_dropped = code == TINKC_OK;
+    for (int tries = 0; is_dropped && tries < RECORD_TRIES; tries++) {
+        tk_err local = TK_ERR_INIT;
+        code = record_once(&is_dropped, episodes, turn, ids, &local);
+        if (code != TINKC_OK && (!is_dropped || tries + 1 == RECORD_TRIES)) {
+            return tk_err_set(err, code, "%s", local.message);
+        }
     }
-    if (code != TINKC_OK) {
-        return code;
-    }
-    tk_mutex_lock(&episode->lock);
-    code = gw_store_load(episodes, episode, err);
-    if (code == TINKC_OK) {
-        gw_plan plan = adopt(turn->plan, episode);
-        gw_turn own = *turn;
-        own.plan = &plan;
-        code = append_answer(episodes, episode, &own, ids, err);
-    }
-    leave(episodes, episode);
     gw_episodes_tidy(episodes);
     return code;
 }

@@ -5,6 +5,7 @@
 #include "gateway/gw_store.h"
 
 #define TIDY_EVERY_MS 1000
+#define MOVE_BYTES    (4 * TK_MIB) /* at one time: others wait for the lock */
 
 /* ---- the start ---- */
 
@@ -214,17 +215,22 @@ static tinkc_code move_record(gw_episodes *episodes, gw_episode *episode, gw_kep
     return code;
 }
 
-/* Copies what an episode has in a file. One that is in use stays where it is. */
+/* Copies what an episode has in a file. One that is in use stays where it is. *room = bytes
+ * that may still be copied this time. */
 static tinkc_code move_episode(gw_episodes *episodes, gw_episode *episode,
-                               uint32_t segment, tk_err *err)
+                               uint32_t segment, size_t *room, tk_err *err)
 {
     tinkc_code code = TINKC_OK;
     for (size_t i = 0; code == TINKC_OK && i < episode->n_kept; i++) {
-        if (episode->kept[i].place.segment == segment) {
-            code = episode->holders == 0
-                       ? move_record(episodes, episode, &episode->kept[i], err)
-                       : tk_err_set(err, TINKC_E_STATE, "the episode is in use");
+        gw_kept *kept = &episode->kept[i];
+        if (kept->place.segment != segment) {
+            continue;
         }
+        if (episode->holders > 0 || *room == 0) {
+            return tk_err_set(err, TINKC_E_STATE, "the file is needed for now");
+        }
+        *room -= TK_MIN(*room, kept->place.n);
+        code = move_record(episodes, episode, kept, err);
     }
     return code;
 }
@@ -233,7 +239,7 @@ static tinkc_code move_episode(gw_episodes *episodes, gw_episode *episode,
 static bool remove_oldest(gw_episodes *episodes)
 {
     uint32_t segment = 0;
-    size_t cursor = 0;
+    size_t cursor = 0, room = MOVE_BYTES;
     void *value = NULL;
     tk_err err = TK_ERR_INIT; /* the file stays until the next time */
     if (!gw_log_is_due(&segment, episodes->log)) {
@@ -241,7 +247,7 @@ static bool remove_oldest(gw_episodes *episodes)
     }
     tinkc_code code = TINKC_OK;
     while (code == TINKC_OK && tk_map_next(&episodes->all, &cursor, NULL, &value)) {
-        code = move_episode(episodes, value, segment, &err);
+        code = move_episode(episodes, value, segment, &room, &err);
     }
     if (code == TINKC_OK) {
         code = gw_log_sync(episodes->log, &err);
@@ -262,7 +268,7 @@ void gw_episodes_tidy(gw_episodes *episodes)
             drop_old(episodes, now);
         }
         if (episodes->log != NULL) {
-            (void)remove_oldest(episodes); /* one each time: others wait for the lock */
+            (void)remove_oldest(episodes);
         }
     }
     tk_mutex_unlock(&episodes->lock);

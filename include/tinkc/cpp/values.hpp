@@ -3,6 +3,8 @@
 #ifndef TINKC_CPP_VALUES_HPP
 #define TINKC_CPP_VALUES_HPP
 
+#include <limits>
+
 #include <tinkc/cpp/options.hpp>
 
 namespace tinkc

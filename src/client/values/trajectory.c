@@ -365,8 +365,8 @@ tinkc_code tinkc_trajectory_datums(tinkc_datum **out, size_t size, size_t *n,
     }
     tinkc_code code = tk_types_options(&full, sizeof(full), options, &err);
     if (code == TINKC_OK && size < trajectory->n) {
-        code = tk_err_set(&err, TINKC_E_LIMIT, "%zu sequences need room for as many datums",
-                          trajectory->n);
+        code = tk_err_set(&err, TINKC_E_LIMIT,
+                          "%zu sequences need room for as many datums", trajectory->n);
     }
     if (code != TINKC_OK) {
         return tk_error_give(error, &err);

@@ -85,7 +85,8 @@ static void test_datums(void **state)
     check_floats(datums[1], "advantages", both, 4);
     tinkc_datum_free(&datums[0]);
     tinkc_datum_free(&datums[1]);
-    assert_int_equal(tinkc_trajectory_datums(datums, 1, &n, t, NULL, NULL), TINKC_E_LIMIT);
+    assert_int_equal(tinkc_trajectory_datums(datums, 1, &n, t, NULL, NULL),
+                     TINKC_E_LIMIT);
     given[1] = NAN;
     assert_int_equal(tinkc_trajectory_datums(datums, 2, &n, t, &options, NULL),
                      TINKC_E_INVALID);
@@ -121,7 +122,10 @@ static void test_what_cannot_be_trained(void **state)
 static void test_hostile(void **state)
 {
     static const char *const wrong[] = {
-        "{}", "[]", "{\"id\": 1, \"sequences\": []}", "{\"id\": \"e\"}",
+        "{}",
+        "[]",
+        "{\"id\": 1, \"sequences\": []}",
+        "{\"id\": \"e\"}",
         "{\"id\": \"e\", \"sequences\": [1]}",
         "{\"id\": \"e\", \"sequences\": [{\"tokens\": [1], \"mask\": [1, 0]}]}",
         "{\"id\": \"e\", \"sequences\": [{\"tokens\": [1.5], \"mask\": [1]}]}",
@@ -151,9 +155,9 @@ static bool scenario(void *user)
     tinkc_trajectory *t = NULL;
     tinkc_datum *datums[2] = {NULL, NULL};
     size_t n = 0;
-    bool is_ok = tinkc_trajectory_parse(&t, episode, sizeof(episode) - 1, NULL) ==
-                     TINKC_OK &&
-                 tinkc_trajectory_datums(datums, 2, &n, t, NULL, NULL) == TINKC_OK;
+    bool is_ok =
+        tinkc_trajectory_parse(&t, episode, sizeof(episode) - 1, NULL) == TINKC_OK &&
+        tinkc_trajectory_datums(datums, 2, &n, t, NULL, NULL) == TINKC_OK;
     for (size_t i = 0; i < n; i++) {
         tinkc_datum_free(&datums[i]);
     }
