@@ -126,10 +126,10 @@ static void test_reasoning(void **state)
     assert_int_equal(must(&f, "[" USER("q") "]", "<think>hm</think>yes<|im_end|>").origin,
                      GW_ORIGIN_FIRST);
     /* left out, kept, changed */
-    assert_int_equal(
-        must(&f, "[" USER("q") "," ASSISTANT("yes") "," USER("r") "]", "a<|im_end|>")
-            .parent,
-        0);
+    gw_plan plan =
+        must(&f, "[" USER("q") "," ASSISTANT("yes") "," USER("r") "]", "a<|im_end|>");
+    assert_int_equal(plan.parent, 0);
+    assert_false(plan.parent_is_raw); /* the message itself, with its reasoning */
     assert_int_equal(
         must(&f,
              "[" USER("q") ",{\"role\": \"assistant\", \"content\": \"yes\", "
@@ -137,10 +137,10 @@ static void test_reasoning(void **state)
              "a<|im_end|>")
             .parent,
         0);
-    gw_plan plan = must(&f,
-                        "[" USER("q") ",{\"role\": \"assistant\", \"content\": \"yes\", "
-                                      "\"reasoning_content\": \"no\"}," USER("r") "]",
-                        "a<|im_end|>");
+    plan = must(&f,
+                "[" USER("q") ",{\"role\": \"assistant\", \"content\": \"yes\", "
+                              "\"reasoning_content\": \"no\"}," USER("r") "]",
+                "a<|im_end|>");
     assert_int_equal(plan.parent, -1);
     assert_non_null(strstr(plan.why, "reasoning"));
     plan = must(&f, "[" USER("q") "," ASSISTANT("yes!") "," USER("r") "]", "a<|im_end|>");

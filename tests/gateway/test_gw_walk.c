@@ -229,8 +229,8 @@ static bool can_continue(world *w, const seen *turn, const int *conv, size_t n,
     assert_int_equal(tinkc_chat_new(&chat, NULL), TINKC_OK);
     for (size_t i = 0; i < n; i++) {
         const said *message = &w->said[conv[i]];
-        bool is_raw = message->is_answer && (forms >> answer++ & 1) != 0;
-        answer -= message->is_answer ? 0 : 1;
+        bool is_raw = message->is_answer && (forms >> answer & 1) != 0;
+        answer += message->is_answer ? 1 : 0;
         const char *json = is_raw ? message->raw : message->whole;
         assert_int_equal(tinkc_chat_add_json(chat, json, strlen(json), NULL), TINKC_OK);
     }
