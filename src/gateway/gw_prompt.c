@@ -114,8 +114,11 @@ static tinkc_code try_shape(gw_border *state, gw_planner *p, size_t turn, bool i
     return code;
 }
 
-/* Whether the agent left the reasoning of the turn, and of those before it, as it was. */
-static tinkc_code check_reasoning(bool *out, gw_planner *p, size_t turn, tk_err *err)
+/* Whether a turn may be rendered as it was sampled, with those before it as they were then:
+ * not where the agent changed the reasoning, which such a form would hide. In the other form
+ * its own message is rendered, and the text decides. */
+static tinkc_code check_reasoning(bool *out, gw_planner *p, size_t turn, bool is_raw,
+                                  tk_err *err)
 {
     *out = true;
     tinkc_code code = TINKC_OK;
@@ -123,12 +126,13 @@ static tinkc_code check_reasoning(bool *out, gw_planner *p, size_t turn, tk_err 
         const gw_node *node = p->tree->nodes[at];
         gw_reasoning how = GW_REASONING_KEPT;
         const tk_json *ours = NULL;
-        if (gw_shape_is_match(
-                p, node)) { /* else a later turn went on inside the same message */
+        /* One that does not match went on inside the message of a later turn. */
+        if (is_raw && gw_shape_is_match(p, node)) {
             code =
                 gw_shape_reasoning(&how, &ours, p, node->answer->n_messages, node, err);
         }
         *out = how != GW_REASONING_CHANGED;
+        is_raw = node->answer->parent_is_raw;
         at = node->answer->parent;
     }
     return code;
@@ -142,20 +146,21 @@ static bool is_refusal(tinkc_code code)
 
 static tinkc_code try_candidate(gw_planner *p, size_t turn, tk_err *err)
 {
-    bool is_same = false;
+    bool is_allowed = false;
+    tinkc_code code = TINKC_OK;
     if (strcmp(p->tree->nodes[turn]->answer->tokens_sha, p->plan->tokens_sha) != 0) {
         p->plan->why = WHY_TOKENIZER;
         return TINKC_OK;
-    }
-    tinkc_code code = check_reasoning(&is_same, p, turn, err);
-    if (code != TINKC_OK || !is_same) {
-        p->plan->why = WHY_REASONING;
-        return code;
     }
     p->plan->why = WHY_TEMPLATE;
     gw_border state = GW_BORDER_PROMPT;
     for (int raw = 0; raw < 2 && state == GW_BORDER_PROMPT; raw++) {
         tk_err local = TK_ERR_INIT;
+        code = check_reasoning(&is_allowed, p, turn, raw == 1, err);
+        if (code != TINKC_OK || !is_allowed) {
+            p->plan->why = WHY_REASONING;
+            return code;
+        }
         if (raw == 1) {
             swap_texts(p); /* the usual shape is the one of other candidates, too */
         }
