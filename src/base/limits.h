@@ -164,6 +164,7 @@
 #define TK_GW_REPEAT_BYTES    (32 * TK_MIB) /* their answers */
 #define TK_GW_REPEAT_WAITERS  64            /* repetitions of one that runs */
 #define TK_GW_REPEAT_MS       30000         /* an answer is remembered after its end */
+#define TK_GW_RUNNING_MAX     4096          /* requests that are being answered */
 #define TK_GW_EXPORT_BYTES    TK_GIB        /* one episode as JSON */
 
 #endif

@@ -84,6 +84,15 @@ void hd_stream_end(hd_stream *stream)
     unlock_and_wake(stream);
 }
 
+size_t hd_stream_room(hd_stream *stream)
+{
+    tk_mutex_lock(&stream->lock);
+    size_t n = stream->pending.n - stream->taken;
+    size_t room = stream->pending.max > n ? stream->pending.max - n : 0;
+    tk_mutex_unlock(&stream->lock);
+    return room;
+}
+
 bool hd_stream_is_gone(hd_stream *stream)
 {
     tk_mutex_lock(&stream->lock); /* the socket is open until hd_stream_leave */

@@ -37,6 +37,10 @@ void hd_stream_release(hd_stream *stream); /* accepts NULL */
 bool hd_stream_put(hd_stream *stream, tk_str bytes);
 void hd_stream_end(hd_stream *stream);
 
+/* Returns how many bytes can be appended now; a producer that has many at once waits for
+ * its reader instead of losing it. */
+size_t hd_stream_room(hd_stream *stream);
+
 /* Returns whether the client has left (one that has closed its sending side counts), or
  * nothing is read any more: what makes the bytes can be ended, and the stream with
  * hd_stream_end. hd_stream_put says so too, but only some bytes after the client has left,

@@ -16,13 +16,13 @@
 #include "httpd/hd_listen.h"
 #include "server/api/srv_api.h"
 #include "server/api/srv_fault_file.h"
+#include "server/api/srv_gateway.h"
 #include "server/api/srv_link.h"
 #include "server/run/srv_catalog.h"
 #include "server/run/srv_engine.h"
 #include "server/run/srv_head.h"
 #include "server/run/srv_keeper.h"
 #include "server/run/srv_model.h"
-#include "server/run/srv_refuse.h"
 #include "server/run/srv_sampler.h"
 #include "server/run/srv_session.h"
 #include "server/run/srv_state.h"
@@ -272,12 +272,16 @@ static tinkc_code start_threads(srv *server, const srv_options *options, tk_err 
         .app = server,
         .encoding = "zstd",
         .single = srv_head_single,
-        .refuse = srv_refuse,
+        .refuse = srv_gateway_refuse,
         .on_head = srv_head_check,
         .admit = srv_link_admit,
         .on_answer = tk_log_wants(server->log, TINKC_LOG_DEBUG) ? log_answer : NULL,
     };
     tinkc_code code = srv_engine_new(&server->engine, server, err);
+    if (code != TINKC_OK) {
+        goto out;
+    }
+    code = srv_gateway_new(&server->gateway, server, err);
     if (code != TINKC_OK) {
         goto out;
     }
@@ -379,8 +383,9 @@ void srv_stop(srv **server_at)
     }
     srv_engine_stop(server->engine); /* finishes the piece or save that has begun */
     srv_keeper_stop(server);
-    hd_http_stop(server->http); /* waits for what workers have */
+    hd_http_stop(server->http); /* waits for what workers and the gateway have */
     hd_work_free(server->work);
+    srv_gateway_free(server->gateway);
     hd_http_free(server->http);
     free_parts(server);
 }

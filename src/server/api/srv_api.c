@@ -1,12 +1,14 @@
 /* The route table, in the order of docs/protocol.md §2. */
 #include "server/api/srv_api.h"
 
+#include "gateway/gw.h"
 #include "server/api/srv_archive.h"
 #include "server/api/srv_billing.h"
 #include "server/api/srv_checkpoint.h"
 #include "server/api/srv_checkpoint_search.h"
 #include "server/api/srv_copy.h"
 #include "server/api/srv_external.h"
+#include "server/api/srv_gateway.h"
 #include "server/api/srv_info.h"
 #include "server/api/srv_models.h"
 #include "server/api/srv_rest.h"
@@ -110,7 +112,9 @@ static const hd_route rows[] = {
     {"GET", API "audit", srv_rest_no_audit, 0, 0, HD_ROUTE_ANY},
     {"GET", API "auth/apikey/me", srv_rest_no_keys, 0, 0, HD_ROUTE_ANY},
     {"DELETE", API "auth/apikey/me", srv_rest_no_keys, 0, 0, HD_ROUTE_ANY},
-    /* ours; /v1 is kept free for an OpenAI-compatible API */
+    /* OpenAI's and Anthropic's APIs, and episodes */
+    GW_ROUTES(srv_gateway_handle),
+    /* ours */
     {"GET", "/", srv_info_root, HD_ROUTE_OPEN | HD_ROUTE_PROMPT, 0, HD_ROUTE_ANY},
     {"GET", "/metrics", srv_info_metrics, HD_ROUTE_PROMPT, 0, HD_ROUTE_ANY},
     {"GET", "/tinkc/v1/models", srv_models_list, HD_ROUTE_LIGHT, 0, NULL},

@@ -610,6 +610,7 @@ static void end_streams(tk_list *samples)
         if (sample->stream != NULL) {
             hd_stream_end(sample->stream);
         }
+        srv_sample_drop(sample);
     }
 }
 

@@ -92,18 +92,15 @@ static srv_wait why_waiting(const void *owner)
     return srv_engine_why(sample->server->engine, sample);
 }
 
-/* Counts the memory of the request and its result; refuses it when there is none. */
-static bool reserve(srv *server, attempt *a, const srv_sampler *sampler)
+int srv_sample_reserve(srv_sample *sample, const srv_sampler *sampler, tk_err *err)
 {
-    srv_sample *sample = a->sample;
+    hd_budget *memory = &sample->server->memory;
     size_t bytes = eng_bytes_sample(sampler->base->model, &sample->request);
-    if (!hd_budget_take(&server->memory, SRV_PART_JOBS, bytes)) {
-        a->status = hd_budget_refuse(&server->memory, SRV_PART_JOBS, bytes, "this sample",
-                                     &a->err);
-        return false;
+    if (!hd_budget_take(memory, SRV_PART_JOBS, bytes)) {
+        return hd_budget_refuse(memory, SRV_PART_JOBS, bytes, "this sample", err);
     }
     sample->counted = bytes;
-    return true;
+    return 0;
 }
 
 /* Under the lock. */
@@ -123,7 +120,8 @@ static void enter(srv *server, attempt *a)
     if (sample->stream == NULL && is_repeated(server, a)) {
         return;
     }
-    if (!reserve(server, a, sampler)) {
+    a->status = srv_sample_reserve(sample, sampler, &a->err);
+    if (a->status != 0) {
         return;
     }
     if (sample->stream == NULL) {
@@ -159,7 +157,7 @@ static void enter(srv *server, attempt *a)
     a->entered = true;
 }
 
-static srv_sample *make_sample(srv *server)
+srv_sample *srv_sample_new(srv *server)
 {
     srv_sample *sample = tk_zalloc(sizeof(*sample));
     if (sample != NULL) {
@@ -204,7 +202,7 @@ hd_verdict srv_sample_submit(hd_request *request, const srv_sample_spec *spec)
     char digest[TK_SHA256_HEX_BYTES];
     tk_err err = TK_ERR_INIT;
     const srv_submit same = {.schema = &tk_msg_sample_request, .msg = spec->msg};
-    srv_sample *sample = make_sample(server);
+    srv_sample *sample = srv_sample_new(server);
     bool ok = sample != NULL && srv_job_digest(digest, request, &same, &err) == TINKC_OK;
     hd_stream *stream = ok && spec->streamed ? hd_stream_new(&server->memory) : NULL;
     if (!ok || (spec->streamed && stream == NULL)) {
@@ -257,6 +255,13 @@ void srv_sample_cancel(srv_sample *sample)
 {
     if (sample->run_id != 0) {
         eng_sampler_cancel(sample->runs_on, sample->run_id);
+    }
+    if (sample->listener.on_done != NULL) {
+        tk_err err = TK_ERR_INIT;
+        (void)tk_err_set(&err, TINKC_E_CANCELLED, "cancelled by the client");
+        sample->listener.on_done(sample->listener.user, NULL, &err);
+        finish(sample);
+        return;
     }
     srv_future_fail(sample->server, sample->future, "cancelled by the client",
                     TINKC_CATEGORY_USER);
@@ -351,7 +356,9 @@ static tinkc_code encode(tk_buf *out, const srv_sample *sample,
 
 static void fail(srv_sample *sample, const tk_err *err)
 {
-    if (sample->stream != NULL) {
+    if (sample->listener.on_done != NULL) {
+        sample->listener.on_done(sample->listener.user, NULL, err);
+    } else if (sample->stream != NULL) {
         srv_sample_stream_done(sample, NULL, err);
     } else {
         srv_future_fail_err(sample->server, sample->future, err);
@@ -361,6 +368,10 @@ static void fail(srv_sample *sample, const tk_err *err)
 static void deliver(srv_sample *sample, const eng_sample_result *result)
 {
     tk_err err = TK_ERR_INIT;
+    if (sample->listener.on_done != NULL) {
+        sample->listener.on_done(sample->listener.user, result, NULL);
+        return;
+    }
     if (sample->stream != NULL) {
         srv_sample_stream_done(sample, result, NULL);
         return;
@@ -405,8 +416,11 @@ static void on_done(void *user, const eng_sample_result *result, const tk_err *e
 
 static void on_token(void *user, size_t index, int32_t token, float logprob)
 {
-    (void)index;
     srv_sample *sample = user;
+    if (sample->listener.on_token != NULL) {
+        sample->listener.on_token(sample->listener.user, index, token, logprob);
+        return;
+    }
     srv_sample_stream_token(sample, token, logprob);
     if (sample->abandoned) {
         eng_sampler_cancel(sample->runs_on, sample->run_id);
@@ -418,7 +432,8 @@ void srv_sample_start(srv_sample *sample, eng_sampler *sampler)
 {
     tk_err err = TK_ERR_INIT;
     const eng_sample_listener listener = {
-        .on_token = sample->stream != NULL ? on_token : NULL,
+        .on_token =
+            sample->stream != NULL || sample->listener.on_token != NULL ? on_token : NULL,
         .on_done = on_done,
         .user = sample,
     };

@@ -9,6 +9,16 @@
 #include "server/run/srv_sampler.h"
 #include "wire/msg_sample.h"
 
+/* A function that gets the result instead of a client of this API. Thread: engine, or the
+ * one that stops it. */
+typedef struct srv_sample_listener {
+    /* Each token as it is drawn; NULL = not wanted. */
+    void (*on_token)(void *user, size_t index, int32_t token, float logprob);
+    /* Exactly once, also after a cancel: the result, or NULL and err. */
+    void (*on_done)(void *user, const eng_sample_result *result, const tk_err *err);
+    void *user;
+} srv_sample_listener;
+
 typedef struct srv_sample {
     tk_list link; /* in the engine's lists */
     srv *server;
@@ -31,6 +41,8 @@ typedef struct srv_sample {
     tk_buf held;       /* bytes of tokens that are not a whole character yet */
     size_t n_streamed;
     bool abandoned; /* the client has left */
+
+    srv_sample_listener listener; /* when on_done is set, instead of future and stream */
 } srv_sample;
 
 typedef struct srv_sample_spec {
@@ -44,6 +56,26 @@ typedef struct srv_sample_spec {
  * repeated request is answered as the first was, another one with its number refused
  * (409). Thread: a worker. */
 hd_verdict srv_sample_submit(hd_request *request, const srv_sample_spec *spec);
+
+typedef struct srv_sample_call { /* borrowed during the call */
+    srv_sampler *sampler;
+    const eng_sample_request *request; /* copied, with what it points to */
+    srv_sample_listener listener;
+} srv_sample_call;
+
+/* Queues a sample of this process (srv_sample_call.c). Returns 0, or the status of the
+ * refusal with its text in *err: then there is no callback. *out is there until on_done
+ * returns. Thread: any, without the lock. */
+int srv_sample_queue(srv_sample **out, srv *server, const srv_sample_call *call,
+                     tk_err *err);
+
+/* For srv_sample_call.c: an empty one, or NULL when out of memory; counts the memory of a
+ * request and its result, with the status of a refusal, or 0. */
+srv_sample *srv_sample_new(srv *server);
+int srv_sample_reserve(srv_sample *sample, const srv_sampler *sampler, tk_err *err);
+
+/* Ends one with a listener that will not run: the server stops. Without the lock. */
+void srv_sample_drop(srv_sample *sample);
 
 void srv_sample_free(srv_sample *sample); /* without its sampler; accepts NULL */
 

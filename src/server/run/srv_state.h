@@ -21,6 +21,7 @@
 
 typedef struct srv_catalog srv_catalog;
 typedef struct srv_engine srv_engine;
+typedef struct srv_gateway srv_gateway;
 typedef struct hd_faults hd_faults;
 typedef struct hd_http hd_http;
 typedef struct srv_store srv_store;
@@ -45,7 +46,8 @@ struct srv {
     srv_store *store;
     srv_usage *usage;
     srv_engine *engine;
-    tk_list adapters; /* srv_sampler.resident, least recently used first; the engine
+    srv_gateway *gateway; /* api/srv_gateway.h; NULL in a build without src/text */
+    tk_list adapters;     /* srv_sampler.resident, least recently used first; the engine
                        * thread's */
     hd_work *work;
     hd_faults *faults; /* or NULL */
