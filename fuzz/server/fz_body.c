@@ -335,6 +335,28 @@ static void put_schema(maker *m, const tk_schema *schema)
 
 /* Bodies of routes whose message has no table of src/wire, or that take anything. $S, $M
  * and $P are ids, $D is a directory of a model, $N a digit. */
+#define FZ_SAID                                                                          \
+    "\"model\":\"" FZ_MODEL                                                              \
+    "\",\"messages\":[{\"role\":\"user\",\"content\":\"a $N\"}],"                        \
+    "\"stop\":[\"x\"],\"temperature\":0.5,\"max_tokens\":3"
+#define FZ_AGENT(prefix, text)                                                           \
+    {"POST " prefix "/v1/chat/completions",                                              \
+     "{" FZ_SAID ",\"n\":2,\"logprobs\":true,\"top_logprobs\":2,\"seed\":$N}"},          \
+        {"POST " prefix "/v1/completions",                                               \
+         "{\"model\":\"" FZ_MODEL "\",\"prompt\":[\"b\",\"c $N\"],\"max_tokens\":2,"     \
+         "\"echo\":true,\"logprobs\":1,\"stream\":true}"},                               \
+        {"POST " prefix "/v1/responses",                                                 \
+         "{\"model\":\"" FZ_MODEL "\",\"input\":\"d $N" text                             \
+         "\",\"max_output_tokens\":3,\"stream\":true}"},                                 \
+        {"POST " prefix "/v1/messages",                                                  \
+         "{\"model\":\"" FZ_MODEL "\",\"messages\":[{\"role\":\"user\",\"content\":"     \
+         "\"e $N\"}],\"max_tokens\":3,\"stream\":true}"},                                \
+    {                                                                                    \
+        "POST " prefix "/v1/messages/count_tokens",                                      \
+            "{\"model\":\"" FZ_MODEL "\",\"messages\":[{\"role\":\"user\",\"content\":"  \
+            "\"f\"}]}"                                                                   \
+    }
+
 static const struct {
     const char *row, *body;
 } others[] = {
@@ -355,6 +377,10 @@ static const struct {
      "\"2026-01-01T00:00:00Z\",\"last_session_id\":\"$S\"}}"},
     {"POST " FZ_API "training_runs/*/checkpoints/**/publish", ""},
     {"PUT /tinkc/v1/uploads/*/*", "{\"r\":2,\"lora_alpha\":4}"},
+    FZ_AGENT("", ""),
+    FZ_AGENT("/e/*", "x"),
+    {"POST /tinkc/v1/episodes/*/reward",
+     "{\"reward\":0.5,\"turn\":0,\"metadata\":{\"a\":\"$N\"}}"},
     {"POST /tinkc/v1/models", "{\"directory\":\"$D\",\"name\":\"m-$N\"}"},
 };
 

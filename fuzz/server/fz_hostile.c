@@ -138,12 +138,17 @@ const char *fz_hostile_id(const fz_ids *ids, const char *pattern, const char *at
         {"/v1/files/", "1"},
         {"/v1/files/*/", "external_weights/e"},
         {"/v1/files/*/**/", "config.json"},
+        {"/e/", "e-1"},
+        {"/v1/episodes/", "e-1"},
         {"/v1/uploads/", ids->session},
         {"/v1/uploads/*/", "adapter_config.json"},
     };
     size_t n = (size_t)(at - pattern);
     if (strcmp(pattern, "/tinkc/v1/models/*/*") == 0) { /* a name without a slash */
         return at[1] == '\0' ? "tokenizer.json" : "m-1";
+    }
+    if (strcmp(at, "**") == 0 && strstr(pattern, "/v1/models/**") != NULL) {
+        return FZ_MODEL;
     }
     for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
         size_t k = strlen(rows[i].before);

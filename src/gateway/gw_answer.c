@@ -86,6 +86,9 @@ static bool send(gw_exchange *x)
         tk_buf_clear(&x->out);
     }
     size_t n = TK_MIN(x->out.n, hd_stream_room(x->stream));
+    if (x->claim.number != 0) {
+        tk_buf_put(&x->whole, x->out.p, n);
+    }
     if (n > 0 && !hd_stream_put(x->stream, (tk_str){x->out.p, n})) {
         tk_mutex_lock(&x->gateway->lock);
         x->is_gone = true;
@@ -268,6 +271,15 @@ static void end_stream(gw_exchange *x)
     ca_stream_close(&x->out, x->events, &usage);
 }
 
+/* Gives the answer to those who wait for it. */
+static void share(gw_exchange *x, const char *type, const tk_buf *body)
+{
+    const gw_reply reply = {200, tk_str_of(type), tk_buf_str(body)};
+    gw_repeats_end(x->gateway->repeats, x->claim,
+                   body->failure == TINKC_OK ? &reply : NULL);
+    x->claim = (gw_claim){0};
+}
+
 static void reply_whole(gw_exchange *x)
 {
     const ca_usage usage = usage_of(x, true);
@@ -285,6 +297,9 @@ static void reply_whole(gw_exchange *x)
         ca_reply_body(&body, &x->reply, choices, x->n_slots, &usage);
     }
     tk_free(choices);
+    if (body.failure == TINKC_OK) {
+        share(x, HD_TYPE_JSON, &body);
+    }
     (void)hd_reply_buf(x->http, 200, HD_TYPE_JSON, &body);
 }
 
@@ -351,6 +366,9 @@ bool gw_answer_step(gw_exchange *x)
     }
     if (send(x) && x->out.n > 0 && x->stream != NULL) {
         return false; /* its reader is slow */
+    }
+    if (x->claim.number != 0 && x->fault.status == 0) {
+        share(x, GW_TYPE_EVENTS, &x->whole);
     }
     if (x->stream != NULL) {
         hd_stream_end(x->stream);

@@ -420,6 +420,8 @@ gw_exchange *gw_exchange_new(gw *gateway, ca_request *request, tk_str episode,
     tk_list_init(&x->ready);
     tk_buf_init_quota(&x->out, EVENT_BYTES,
                       hd_budget_quota(gateway->config.budget, HD_PART_STREAMS));
+    tk_buf_init_quota(&x->whole, TK_GW_REPEAT_BYTES,
+                      hd_budget_quota(gateway->config.budget, HD_PART_STREAMS));
     if (!prepare(x, fault)) {
         gw_exchange_free(x);
         return NULL;
@@ -445,6 +447,8 @@ void gw_exchange_free(gw_exchange *x)
     hd_budget_give(x->gateway->config.budget, HD_PART_REQUESTS, x->counted);
     gw_model_release(x->model);
     ca_request_dispose(&x->request);
+    gw_repeats_end(x->gateway->repeats, x->claim, NULL);
+    tk_buf_dispose(&x->whole);
     tk_buf_dispose(&x->out);
     tk_free(x->tokens);
     tk_free(x->slots);

@@ -12,13 +12,16 @@
 #include "gateway/gw.h"
 #include "gateway/gw_choice.h"
 #include "gateway/gw_episode.h"
+#include "gateway/gw_repeat.h"
 #include "httpd/hd_stream.h"
 
-#define GW_THREADS 2
+#define GW_THREADS     2
+#define GW_TYPE_EVENTS "text/event-stream"
 
 struct gw {
     gw_config config;
     gw_episodes *episodes;
+    gw_repeats *repeats;
     tk_mutex
         lock; /* of everything below and of what gw_exchange says; a leaf, except that
                     * the backend's cancel is called under it */
@@ -73,6 +76,7 @@ struct gw_exchange {
     gw *gateway;
     ca_request request;
     char *episode;
+    gw_claim claim; /* others may wait for this answer */
     gw_model *model;
     gw_job *jobs;
     size_t n_jobs;
@@ -88,6 +92,7 @@ struct gw_exchange {
     hd_stream *stream; /* one ownership, or NULL */
     ca_stream *events;
     tk_buf out;     /* events that were not put into the stream yet */
+    tk_buf whole;   /* all of them, for those who repeat the request */
     bool is_open;   /* the stream has begun */
     bool is_over;   /* all of the answer is in `out` */
     ca_fault fault; /* of the whole; status 0 = none */

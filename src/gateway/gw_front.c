@@ -140,7 +140,7 @@ static hd_verdict answer_stream(hd_request *request, hd_stream *stream)
     request->stream = stream;
     (void)hd_reply_header(request, "Cache-Control", "no-cache");
     (void)hd_reply_header(request, "X-Accel-Buffering", "no");
-    return hd_reply_fixed(request, 200, "text/event-stream", TK_STR(""));
+    return hd_reply_fixed(request, 200, GW_TYPE_EVENTS, TK_STR(""));
 }
 
 /* Lets the pool have it: from here on it may be gone. */
@@ -203,21 +203,92 @@ static hd_verdict run(gw *gateway, hd_request *request, gw_exchange *x)
     return is_streamed ? answer_stream(request, stream) : HD_PARKED;
 }
 
-static hd_verdict sample(gw *gateway, hd_request *request)
+static hd_verdict start_sample(gw *gateway, hd_request *request, tk_str episode,
+                               gw_claim claim)
 {
     ca_dialect dialect = dialect_of(request);
     ca_fault fault = {.err = TK_ERR_INIT};
     ca_request decoded = {0};
+    gw_exchange *x = NULL;
+    if (parse(&decoded, request, dialect, false, &fault)) {
+        x = gw_exchange_new(gateway, &decoded, episode, &fault);
+        ca_request_dispose(&decoded);
+    }
+    if (x == NULL) {
+        gw_repeats_end(gateway->repeats, claim, NULL);
+        return gw_front_fail(request, dialect, &fault);
+    }
+    x->claim = claim;
+    return run(gateway, request, x);
+}
+
+/* ---- the same request twice ---- */
+
+typedef struct repetition { /* in the request's arena */
+    gw *gateway;
+    hd_request *request;
+} repetition;
+
+static hd_verdict sample(gw *gateway, hd_request *request);
+
+static void answer_again(hd_request *request, const gw_reply *reply)
+{
+    bool is_events = tk_str_is(reply->type, GW_TYPE_EVENTS);
+    tk_buf body;
+    tk_buf_init_quota(&body, TK_MAX(reply->body.n, (size_t)1), hd_request_quota(request));
+    tk_buf_put(&body, reply->body.p, reply->body.n);
+    (void)hd_reply_buf(request, reply->status, is_events ? GW_TYPE_EVENTS : HD_TYPE_JSON,
+                       &body);
+}
+
+/* Answers a repetition; when the first one has failed it is handled itself. */
+static void on_reply(void *user, const gw_reply *reply)
+{
+    const repetition *r = user;
+    hd_request *request = r->request;
+    hd_verdict verdict = HD_ANSWERED;
+    if (reply != NULL) {
+        answer_again(request, reply);
+    } else {
+        verdict = sample(r->gateway, request);
+    }
+    if (verdict == HD_ANSWERED) {
+        hd_request_resume(request);
+    }
+}
+
+static hd_verdict sample(gw *gateway, hd_request *request)
+{
     tk_str episode;
+    tk_err err = TK_ERR_INIT;
+    gw_repeat repeat = GW_REPEAT_FIRST;
+    gw_claim claim = {0};
+    repetition *r = tk_arena_alloc(&request->arena, sizeof(*r));
     if (!find_episode(request, &episode)) {
         return HD_ANSWERED;
     }
-    if (!parse(&decoded, request, dialect, false, &fault)) {
-        return gw_front_fail(request, dialect, &fault);
+    const gw_repeat_ask ask = {
+        .episode = episode,
+        .route = below_episode(request->path, &(tk_str){NULL, 0}),
+        .key = hd_request_header(request, "idempotency-key"),
+        .body = tk_buf_str(&request->body),
+        .on_reply = on_reply,
+        .user = r,
+    };
+    tinkc_code code = r != NULL ? TINKC_OK : tk_err_nomem(&err);
+    if (code == TINKC_OK) {
+        *r = (repetition){gateway, request};
+        code = gw_repeats_begin(&repeat, &claim, gateway->repeats, &ask, &err);
     }
-    gw_exchange *x = gw_exchange_new(gateway, &decoded, episode, &fault);
-    ca_request_dispose(&decoded);
-    return x != NULL ? run(gateway, request, x) : gw_front_fail(request, dialect, &fault);
+    if (code != TINKC_OK) {
+        ca_fault fault;
+        (void)gw_front_blame(&fault, &err);
+        fault.status = code == TINKC_E_LIMIT ? 429 : fault.status;
+        return gw_front_fail(request, dialect_of(request), &fault);
+    }
+    /* on_reply has answered, or will: the request may be gone. */
+    return repeat == GW_REPEAT_FIRST ? start_sample(gateway, request, episode, claim)
+                                     : HD_PARKED;
 }
 
 static hd_verdict count_tokens(gw *gateway, hd_request *request)
@@ -383,7 +454,11 @@ static tinkc_code start(gw *gateway, tk_err *err)
         .max_bytes = gateway->config.max_bytes,
         .log = gateway->config.log,
     };
+    const gw_repeats_config repeats = {.clock = NULL};
     tinkc_code code = gw_episodes_open(&gateway->episodes, &episodes, err);
+    if (code == TINKC_OK) {
+        code = gw_repeats_new(&gateway->repeats, &repeats, err);
+    }
     return code == TINKC_OK ? gw_pool_start(gateway, err) : code;
 }
 
@@ -416,6 +491,7 @@ void gw_free(gw *gateway)
         return;
     }
     gw_pool_stop(gateway);
+    gw_repeats_free(gateway->repeats);
     gw_episodes_close(gateway->episodes);
     tk_cond_dispose(&gateway->wake);
     tk_mutex_dispose(&gateway->lock);

@@ -256,8 +256,8 @@ static gw_model *find_loaded(srv_gateway *g, const srv_sampler_spec *spec, tk_er
     return gw_model_retain(at->model);
 }
 
-static tinkc_code resolve(srv_sampler_spec *out, srv *server, tk_arena *arena, tk_str name,
-                          tk_err *err)
+static tinkc_code resolve(srv_sampler_spec *out, srv *server, tk_arena *arena,
+                          tk_str name, tk_err *err)
 {
     tk_path path;
     srv_store_checkpoint checkpoint;
@@ -339,7 +339,8 @@ static void blame_name(ca_fault *fault, const srv_catalog *catalog, tk_str name)
     }
     (void)snprintf(fault->field, sizeof(fault->field), "model");
     (void)tk_err_set(&fault->err, TINKC_E_MISSING,
-                     "there is no model \"" TK_STR_FMT "\"; there are: %s, and checkpoints "
+                     "there is no model \"" TK_STR_FMT
+                     "\"; there are: %s, and checkpoints "
                      "by their tinker:// path",
                      TK_STR_ARG(((tk_str){name.p, TK_MIN(name.n, (size_t)80)})), names);
 }
