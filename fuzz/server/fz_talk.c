@@ -294,6 +294,20 @@ static bool has_detail(const tk_json *json)
     return tk_json_len(detail) > 0;
 }
 
+/* The shape of OpenAI's and Anthropic's errors, on the routes of the gateway. */
+static bool has_error(const httpget_request *request, const tk_json *json)
+{
+    static const char *const starts[] = {"/v1", "/e/", "/tinkc/v1/episodes"};
+    const tk_json *error = tk_json_get(json, "error");
+    bool is_agent = false;
+    for (size_t i = 0; i < TK_ARRAY_LEN(starts); i++) {
+        is_agent =
+            is_agent || strncmp(request->target, starts[i], strlen(starts[i])) == 0;
+    }
+    return is_agent && error != NULL && is_text(error, "message") &&
+           is_text(error, "type");
+}
+
 static const hd_route *route_of(const httpget_request *request)
 {
     tk_str params[HD_PARAMS_MAX];
@@ -328,7 +342,7 @@ static const char *blame(fz_client *client, const httpget_request *request,
                    ? NULL
                    : "a 408 that is no try_again";
     }
-    if (a->status >= 400 && !has_detail(a->json)) {
+    if (a->status >= 400 && !has_detail(a->json) && !has_error(request, a->json)) {
         return "an error without the documented shape";
     }
     const tk_schema *schema =

@@ -101,7 +101,7 @@ static const char *openai_code(const ca_fault *fault)
     if (fault->is_too_long) {
         return "context_length_exceeded";
     }
-    if (fault->status == 404) {
+    if (fault->status == 404 && strcmp(fault->field, "model") == 0) {
         return "model_not_found";
     }
     return fault->status == 401   ? "invalid_api_key"

@@ -1,6 +1,7 @@
 /* The routes: which function answers, in which dialect, for which episode. */
 #include "gateway/gw_front.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -95,6 +96,8 @@ bool gw_refuse(hd_request *request, int status, const tk_err *err)
     if (!is_gateway_path(request->path)) {
         return false;
     }
+    (void)snprintf(fault.field, sizeof(fault.field), "%.*s", (int)sizeof(fault.field) - 1,
+                   err->path);
     (void)gw_front_fail(request, dialect_of(request), &fault);
     return true;
 }
@@ -113,11 +116,10 @@ static bool find_episode(hd_request *request, tk_str *out)
     if (out->n == 0 || gw_episodes_is_name(*out)) {
         return true;
     }
-    (void)tk_err_set(
-        &fault.err, TINKC_E_INVALID,
-        "the name of an episode has 1 to %d visible ASCII characters, without "
-        "'/', '?', '#' and '%%'",
-        TK_GW_ID_BYTES);
+    (void)tk_err_set(&fault.err, TINKC_E_INVALID,
+                     "the name of an episode has 1 to %d visible ASCII characters and "
+                     "none of slash, question mark, # and %%",
+                     TK_GW_ID_BYTES);
     (void)gw_front_fail(request, dialect_of(request), &fault);
     return false;
 }
@@ -379,7 +381,8 @@ static hd_verdict models(gw *gateway, hd_request *request)
 {
     listing list;
     tk_buf body;
-    if (!list_models(gateway, request, &list)) {
+    tk_str episode;
+    if (!find_episode(request, &episode) || !list_models(gateway, request, &list)) {
         return HD_ANSWERED;
     }
     tk_buf_init(&body, TK_ANSWER_LIST_BYTES);
@@ -390,10 +393,10 @@ static hd_verdict models(gw *gateway, hd_request *request)
 static hd_verdict model(gw *gateway, hd_request *request)
 {
     listing list;
-    tk_str ignored;
-    tk_str path = below_episode(request->path, &ignored);
+    tk_str episode;
+    tk_str path = below_episode(request->path, &episode);
     tk_str name = {path.p + strlen("/v1/models/"), path.n - strlen("/v1/models/")};
-    if (!list_models(gateway, request, &list)) {
+    if (!find_episode(request, &episode) || !list_models(gateway, request, &list)) {
         return HD_ANSWERED;
     }
     for (size_t i = 0; i < list.n; i++) {

@@ -140,6 +140,9 @@ typedef struct reward {
 static tinkc_code read_member(reward *out, const tk_json_member *member, tk_err *err)
 {
     const tk_json *value = &member->value;
+    if (value->type == TK_JSON_NULL) {
+        return TINKC_OK; /* as if it were not there */
+    }
     if (tk_str_is(member->key, "reward")) {
         if (!tk_json_to_double(value, &out->value)) {
             return tk_err_set(err, TINKC_E_INVALID, "reward must be a number");

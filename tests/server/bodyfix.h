@@ -30,6 +30,10 @@
     "{\"num_samples\":1,\"prompt\":" CHUNKS ",\"sampling_params\":{\"max_tokens\":1},"   \
     "\"sampling_session_id\":\"$S:sample:0\",\"seq_id\":0}"
 
+#define SAID                                                                             \
+    "\"model\":\"" RESTFIX_MODEL                                                         \
+    "\",\"messages\":[{\"role\":\"user\",\"content\":\"a\"}],\"max_tokens\":1"
+
 /* By the end of the route's pattern; $S is a session, $M a model of it. A route that
  * takes a body is here, or the test fails. */
 static const struct {
@@ -96,6 +100,15 @@ static const struct {
     {"/ttl", "{\"ttl_seconds\":60}"},
     {"v1/models", "{\"directory\":\"/nowhere\",\"name\":\"n\"}"},
     {"/project", "{\"project_id\":\"p\"}"},
+    {"v1/chat/completions", "{" SAID ",\"temperature\":0.5,\"n\":1,\"stream\":true}"},
+    {"v1/completions",
+     "{\"model\":\"" RESTFIX_MODEL "\",\"prompt\":\"a\",\"max_tokens\":1,"
+     "\"echo\":true,\"logprobs\":1}"},
+    {"v1/responses", "{\"model\":\"" RESTFIX_MODEL "\",\"input\":[{\"role\":\"user\","
+                     "\"content\":\"a\"}],\"max_output_tokens\":1}"},
+    {"v1/messages", "{" SAID ",\"stop_sequences\":[\"x\"],\"top_k\":3}"},
+    {"v1/messages/count_tokens", "{" SAID "}"},
+    {"/reward", "{\"reward\":1.0,\"turn\":0,\"metadata\":{\"a\":1}}"},
 };
 
 static inline const char *bodyfix_of(const hd_route *route)
