@@ -10,7 +10,7 @@
 #
 #     * Needs: text
 #
-# With TINKC_TEXT=OFF it is left out, and `x_off.c` beside it, if there is one, is compiled
+# ("Needs: text server": both of them.) With TINKC_TEXT=OFF it is left out, and `x_off.c` beside it, if there is one, is compiled
 # instead of `x.c`. So the sources need no #if for options.
 #
 # The flags that a consumer of the static archive needs are kept in the global property
@@ -20,15 +20,18 @@ function(tinkc_choose_sources out)
     foreach(source ${ARGN})
         string(REGEX REPLACE "_off\\.c$" ".c" twin ${source})
         file(STRINGS ${twin} needs LIMIT_INPUT 4096 REGEX "^[ /]\\*+ Needs: ")
-        string(REGEX REPLACE "^.*Needs: ([a-z]*).*" "\\1" need "${needs}")
-        string(TOUPPER "${need}" need)
+        string(REGEX REPLACE "^.*Needs: ([a-z ]*).*" "\\1" needs "${needs}")
+        string(TOUPPER "${needs}" needs)
+        separate_arguments(needs)
         set(is_missing FALSE)
         set(is_stand_in FALSE)
-        if(need AND NOT DEFINED TINKC_${need})
-            message(FATAL_ERROR "${twin} needs ${need}, which is not an option")
-        elseif(need AND NOT TINKC_${need})
-            set(is_missing TRUE)
-        endif()
+        foreach(need ${needs})
+            if(NOT DEFINED TINKC_${need})
+                message(FATAL_ERROR "${twin} needs ${need}, which is not an option")
+            elseif(NOT TINKC_${need})
+                set(is_missing TRUE)
+            endif()
+        endforeach()
         if(NOT twin STREQUAL source)
             set(is_stand_in TRUE)
         endif()

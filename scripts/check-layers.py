@@ -23,7 +23,11 @@ USES = {  # module: the modules whose headers it may include, besides its own
     "server": {"engine", "gateway", "httpd", "wire", "text", "base"},
     "cli": {"base"},
 }
-ONE_FILE = {("src/cli/commands/cmd_serve.c", "server/srv.h")}
+ONE_FILE = {
+    ("src/cli/commands/cmd_serve.c", "server/srv.h"),
+    # A tinkc_tokenizer as the gateway needs it.
+    ("src/cli/gateway/gate_model.c", "client/values/tokenizer.h"),
+}
 
 # Rooms: module: {room: the rooms of the same module that it may use, besides its own}. "" is
 # the folder of the module itself. Rooms that are in each other's sets are one layer.
@@ -58,11 +62,16 @@ ROOMS = {
         "train": {"", "frame", "data"},
         "doctor": {"", "frame"},
         "commands": {"", "frame"},
+        "gateway": {"", "frame"},
     },
 }
 
 ROOM_USES = {  # rooms that may use fewer modules than theirs
     "server/store": {"wire", "base"},
+}
+
+ROOM_MORE = {  # rooms that may use more modules than theirs
+    "cli/gateway": {"gateway", "chatapi", "httpd", "text"},
 }
 
 THIRD_PARTY = [  # (header pattern, modules or rooms)
@@ -124,9 +133,11 @@ def blame_quoted(path, module, header):
         return f'"{header}" is not written as "module/file.h"'
     if ".." in header:
         return f'"{header}" leaves the source root'
+    place = place_of(path)
+    if target in ROOM_MORE.get(place, ()):
+        return None
     if target != module and target not in USES[module]:
         return f'{module} may not use {target} ("{header}")'
-    place = place_of(path)
     if target != module and target not in ROOM_USES.get(place, USES[module]):
         return f'{place} may not use {target} ("{header}")'
     return blame_room(path, module, header) if target == module else None

@@ -51,6 +51,9 @@ const cmd_spec *const cmd_list[] = {
 #if TINKC_HAVE_SERVER
     &cmd_serve,
 #endif
+#if TINKC_HAVE_GATEWAY
+    &cmd_gateway,
+#endif
 #if TINKC_HAVE_TEXT
     &cmd_render,
     &cmd_tokenize,

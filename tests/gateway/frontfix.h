@@ -46,11 +46,11 @@ typedef struct frontfix {
     tk_arena arena; /* of answers */
     int status;     /* of the last answer */
     /* the script */
-    const char *says;  /* text that is sampled, and then the end of the turn */
-    bool is_held;      /* samples wait for frontfix_release */
-    int fails;         /* status of a fault at the end; 0 = none */
-    int refuses;       /* status with which samples are refused; 0 = none */
-    bool is_cut;       /* the end is missing: the limit was reached */
+    const char *says; /* text that is sampled, and then the end of the turn */
+    bool is_held;     /* samples wait for frontfix_release */
+    int fails;        /* status of a fault at the end; 0 = none */
+    int refuses;      /* status with which samples are refused; 0 = none */
+    bool is_cut;      /* the end is missing: the limit was reached */
     /* under the lock */
     tk_mutex lock;
     tk_cond changed;
@@ -111,10 +111,9 @@ static inline gw_model *frontfix_find(void *user, tk_str name, ca_fault *fault)
     return gw_model_retain(f->model);
 }
 
-static inline tinkc_code frontfix_list(void *user,
-                                       void (*each)(void *list, tk_str name,
-                                                    size_t context),
-                                       void *list, tk_err *err)
+static inline tinkc_code
+frontfix_list(void *user, void (*each)(void *list, tk_str name, size_t context),
+              void *list, tk_err *err)
 {
     each(list, TK_STR(FRONTFIX_MODEL), FRONTFIX_CONTEXT);
     return TINKC_OK;
@@ -182,8 +181,9 @@ static inline void frontfix_cancel(void *user, gw_sample *sample)
     tk_cond_broadcast(&f->changed);
     tk_mutex_unlock(&f->lock);
     if (!is_taken) {
-        assert_int_equal(tk_thread_start(&thread, "cancel", frontfix_cancel_thread, s, NULL),
-                         TINKC_OK);
+        assert_int_equal(
+            tk_thread_start(&thread, "cancel", frontfix_cancel_thread, s, NULL),
+            TINKC_OK);
         tk_thread_detach(&thread);
     }
 }
@@ -193,9 +193,9 @@ static inline frontfix_sample *frontfix_wait_held(frontfix *f)
 {
     tk_mutex_lock(&f->lock);
     while (f->held == NULL) {
-        assert_true(tk_cond_wait_until(&f->changed, &f->lock,
-                                       tk_clock_mono_ns(NULL) +
-                                           INT64_C(60000) * TK_NS_PER_MS));
+        assert_true(
+            tk_cond_wait_until(&f->changed, &f->lock,
+                               tk_clock_mono_ns(NULL) + INT64_C(60000) * TK_NS_PER_MS));
     }
     frontfix_sample *s = f->held;
     tk_mutex_unlock(&f->lock);
@@ -206,9 +206,9 @@ static inline void frontfix_wait_cancelled(frontfix *f, size_t n)
 {
     tk_mutex_lock(&f->lock);
     while (f->n_cancelled < n) {
-        assert_true(tk_cond_wait_until(&f->changed, &f->lock,
-                                       tk_clock_mono_ns(NULL) +
-                                           INT64_C(60000) * TK_NS_PER_MS));
+        assert_true(
+            tk_cond_wait_until(&f->changed, &f->lock,
+                               tk_clock_mono_ns(NULL) + INT64_C(60000) * TK_NS_PER_MS));
     }
     tk_mutex_unlock(&f->lock);
 }
@@ -264,9 +264,9 @@ static inline gw_model *frontfix_make_model(void)
     model->free = frontfix_free_model;
     model->name = tk_strdup(FRONTFIX_MODEL);
     model->weights = tk_strdup(FRONTFIX_MODEL);
-    assert_int_equal(tk_tok_open_memory(&model->tok, json, config,
-                                        tk_str_of(frontfix_template), NULL),
-                     TINKC_OK);
+    assert_int_equal(
+        tk_tok_open_memory(&model->tok, json, config, tk_str_of(frontfix_template), NULL),
+        TINKC_OK);
     assert_int_equal(
         tk_chat_template_of(&model->tpl, tk_tok_get_config(model->tok), NULL, NULL),
         TINKC_OK);
@@ -350,7 +350,8 @@ static inline const tk_json *frontfix_json(frontfix *f, tk_str text)
     return json;
 }
 
-static inline const tk_json *frontfix_post(frontfix *f, const char *path, const char *body)
+static inline const tk_json *frontfix_post(frontfix *f, const char *path,
+                                           const char *body)
 {
     return frontfix_json(f, frontfix_post_text(f, path, body));
 }

@@ -88,18 +88,18 @@ static void test_messages(void **state)
 static void test_tool_calls(void **state)
 {
     frontfix f;
-    frontfix_open(&f, "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": 1}}\n</tool_call>",
-                  NULL);
+    frontfix_open(
+        &f, "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": 1}}\n</tool_call>",
+        NULL);
     const tk_json *json = frontfix_post(
         &f, CHAT,
         "{" SAID ",\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"f\"}}]}");
     assert_int_equal(f.status, 200);
     assert_string_equal(frontfix_str(json, "choices.0.finish_reason"), "tool_calls");
-    assert_string_equal(frontfix_str(json, "choices.0.message.tool_calls.0.function.name"),
-                        "f");
-    assert_int_equal(strncmp(frontfix_str(json, "choices.0.message.tool_calls.0.id"),
-                             "call_", 5),
-                     0);
+    assert_string_equal(
+        frontfix_str(json, "choices.0.message.tool_calls.0.function.name"), "f");
+    assert_int_equal(
+        strncmp(frontfix_str(json, "choices.0.message.tool_calls.0.id"), "call_", 5), 0);
     frontfix_close(&f);
 }
 
@@ -153,9 +153,8 @@ static void test_stop_in_special(void **state)
 {
     frontfix f;
     frontfix_open(&f, "one<|user|>two", NULL);
-    const tk_json *json =
-        frontfix_post(&f, "/v1/completions",
-                      "{\"model\":\"\",\"prompt\":\"p\",\"stop\":\"user|>t\"}");
+    const tk_json *json = frontfix_post(
+        &f, "/v1/completions", "{\"model\":\"\",\"prompt\":\"p\",\"stop\":\"user|>t\"}");
     assert_string_equal(frontfix_str(json, "choices.0.text"), "one");
     json = frontfix_post(&f, "/v1/completions", "{\"model\":\"\",\"prompt\":\"p\"}");
     assert_string_equal(frontfix_str(json, "choices.0.text"), "onetwo");
@@ -188,7 +187,9 @@ static void test_streams(void **state)
     static const struct {
         const char *path, *body, *has[3];
     } rows[] = {
-        {CHAT, "{" SAID ",\"stream\":true}", {"chat.completion.chunk", "\"stop\"", "[DONE]"}},
+        {CHAT,
+         "{" SAID ",\"stream\":true}",
+         {"chat.completion.chunk", "\"stop\"", "[DONE]"}},
         {CHAT,
          "{" SAID ",\"stream\":true,\"n\":2,\"logprobs\":true,\"top_logprobs\":1}",
          {"\"index\":1", "\"top_logprobs\"", "[DONE]"}},
@@ -331,8 +332,9 @@ static void test_errors(void **state)
     static const wrong rows[] = {
         {"POST", CHAT, "{", NULL, 400, "\"type\":\"invalid_request_error\""},
         {"POST", CHAT, "{" SAID ",\"audio\":{}}", NULL, 400, "\"param\":\"audio\""},
-        {"POST", CHAT, "{\"model\":\"x\",\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}",
-         NULL, 404, "\"param\":\"model\""},
+        {"POST", CHAT,
+         "{\"model\":\"x\",\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}", NULL,
+         404, "\"param\":\"model\""},
         {"POST", CHAT, "{" SAID ",\"max_tokens\":600}", NULL, 400,
          "context_length_exceeded"},
         {"POST", "/v1/messages", "{" SAID ",\"max_tokens\":600}", NULL, 400,
@@ -347,7 +349,8 @@ static void test_errors(void **state)
         {"POST", "/tinkc/v1/episodes/none/reward", "{\"reward\":\"x\"}", NULL, 400,
          "reward"},
         {"GET", "/elsewhere", NULL, NULL, 404, "not the gateway's"},
-        {"GET", "/v1/models", NULL, "Origin: http://evil.example\r\n", 403, "\"error\":{"},
+        {"GET", "/v1/models", NULL, "Origin: http://evil.example\r\n", 403,
+         "\"error\":{"},
         {"POST", "/v1/messages", "{" SAID ",\"max_tokens\":2}",
          "Origin: http://evil.example\r\n", 403, "\"type\":\"error\""},
     };
@@ -362,7 +365,8 @@ static void test_keys(void **state)
 {
     static const wrong rows[] = {
         {"GET", "/v1/models", NULL, NULL, 401, "\"error\":{"},
-        {"GET", "/v1/models", NULL, "Authorization: Bearer tml-b\r\n", 401, "\"error\":{"},
+        {"GET", "/v1/models", NULL, "Authorization: Bearer tml-b\r\n", 401,
+         "\"error\":{"},
         {"POST", "/v1/messages", "{}", "x-api-key: tml-b\r\n", 401, "\"type\":\"error\""},
         {"GET", "/v1/models", NULL, "Authorization: Bearer tml-a\r\n", 200, "data"},
         {"GET", "/v1/models", NULL, "x-api-key: tml-a\r\n", 200, "data"},
@@ -379,8 +383,9 @@ static void test_large_body(void **state)
 {
     frontfix f;
     httpget_response response;
-    static const char head[] = "POST " CHAT " HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: "
-                               "application/json\r\nContent-Length: 100000000\r\n\r\n{";
+    static const char head[] =
+        "POST " CHAT " HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: "
+        "application/json\r\nContent-Length: 100000000\r\n\r\n{";
     frontfix_open(&f, "one two", NULL);
     httpget *connection = httpget_connect(f.port);
     assert_non_null(connection);

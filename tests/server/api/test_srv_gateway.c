@@ -47,8 +47,9 @@ static void compare(srvfix *f, const exported *had, const char *weights, int max
 {
     tk_buf body;
     tk_buf_init(&body, TK_MIB);
-    tk_buf_printf(&body, "{%s,\"num_samples\":1,\"prompt\":{\"chunks\":[{\"type\":"
-                         "\"encoded_text\",\"tokens\":[",
+    tk_buf_printf(&body,
+                  "{%s,\"num_samples\":1,\"prompt\":{\"chunks\":[{\"type\":"
+                  "\"encoded_text\",\"tokens\":[",
                   weights);
     for (size_t i = 0; i < had->n_prompt; i++) {
         tk_buf_printf(&body, "%s%lld", i > 0 ? "," : "", (long long)had->prompt[i]);
@@ -128,10 +129,11 @@ static void test_srv_gateway_scores_prompts(void **state)
 {
     srvfix f;
     srvfix_open(&f, (srv_options){0});
-    const tk_json *json = srvfix_post(
-        &f, "/v1/completions",
-        "{\"model\":\"" RESTFIX_MODEL "\",\"prompt\":[5,7,9],\"max_tokens\":1,\"echo\":true,"
-        "\"logprobs\":1,\"temperature\":0}");
+    const tk_json *json =
+        srvfix_post(&f, "/v1/completions",
+                    "{\"model\":\"" RESTFIX_MODEL
+                    "\",\"prompt\":[5,7,9],\"max_tokens\":1,\"echo\":true,"
+                    "\"logprobs\":1,\"temperature\":0}");
     assert_int_equal(f.status, 200);
     const tk_json choice = tk_json_at(tk_json_get(json, "choices"), 0);
     const tk_json *scores =
