@@ -77,7 +77,8 @@ static void show_progress(void *user, const char *path, double done, size_t reco
 static void show_rest(const report *told)
 {
     if (told->problems > PROBLEMS_SHOWN) {
-        cmd_print(stderr, "... and %zu more lines\n", told->problems - PROBLEMS_SHOWN);
+        size_t n = told->problems - PROBLEMS_SHOWN;
+        cmd_print(stderr, "... and %zu more line%s\n", n, n == 1 ? "" : "s");
     }
     if (told->warnings > WARNINGS_SHOWN) {
         cmd_print(stderr, "... and %zu more warnings\n", told->warnings - WARNINGS_SHOWN);

@@ -334,8 +334,9 @@ static int run_checks(doctor *d)
     if (failed == NULL) {
         return code;
     }
-    return hint != NULL ? cmd_fail_hint(hint, "%s: %s", failed, failure)
-                        : cmd_fail("%s: %s", failed, failure);
+    /* not "credential: HTTP 401", of which the number would pass for a secret */
+    return hint != NULL ? cmd_fail_hint(hint, "%s check: %s", failed, failure)
+                        : cmd_fail("%s check: %s", failed, failure);
 }
 
 /* Has the long conversation. What comes before it is checked, and shown only when it
@@ -349,7 +350,7 @@ static int run_deep(doctor *d)
         }
         if (checks[i].run(d) == FAILED) {
             return cmd_fail_hint(d->hint != NULL ? d->hint : "'tinkc doctor' says more.",
-                                 "%s: %s", checks[i].name, d->text);
+                                 "%s check: %s", checks[i].name, d->text);
         }
     }
     return deep_run(d->args, d->config, d->service, d->model);

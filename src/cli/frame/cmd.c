@@ -70,10 +70,16 @@ int cmd_no_such(const cmd_args *args, const char *group, const char *word)
     }
     const char *blank = group != NULL ? " " : "";
     group = group != NULL ? group : "";
-    return search.best == NULL
-               ? bad_usage(NULL, "No such command '%s%s%s'.", group, blank, word)
-               : bad_usage(NULL, "No such command '%s%s%s'. Did you mean '%s%s%s'?",
-                           group, blank, word, group, blank, search.best);
+    cmd_print(stderr,
+              "Usage: tinkc %s%s%sCOMMAND [ARGS]...\nTry 'tinkc %s%s--help' for help.\n\n"
+              "Error: No such command '%s%s%s'.",
+              blank[0] == '\0' ? "[OPTIONS] " : "", group, blank, group, blank, group,
+              blank, word);
+    if (search.best != NULL) {
+        cmd_print(stderr, " Did you mean '%s%s%s'?", group, blank, search.best);
+    }
+    cmd_print(stderr, "\n");
+    return CMD_USAGE;
 }
 
 /* Finds the command and moves *at past its name. Returns false, with the exit code in
@@ -136,7 +142,9 @@ static int run_command(cmd_args *args, int at, int argc, char *const *argv)
         return show_version();
     }
     if (args->n_operands < command->min_operands) {
-        return bad_usage(command, "Missing argument: %s.", command->operands);
+        size_t n = strlen(command->operands);
+        n -= n > 3 && strcmp(command->operands + n - 3, "...") == 0 ? 3 : 0;
+        return bad_usage(command, "Missing argument: %.*s.", (int)n, command->operands);
     }
     if (args->n_operands > command->max_operands) {
         return bad_usage(command, "Got unexpected extra argument (%s).",
