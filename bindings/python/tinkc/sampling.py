@@ -297,13 +297,9 @@ class Sampling(Closable):
         """Finds the tokenizer of the model. Blocks; tokenizer_async does not."""
         return self._tokenizer(directory, None)
 
-    async def tokenizer_async(
-        self, directory: str | None = None
-    ) -> Tokenizer:
+    async def tokenizer_async(self, directory: str | None = None) -> Tokenizer:
         """The same with await."""
-        return await in_thread(
-            lambda stopped: self._tokenizer(directory, stopped)
-        )
+        return await in_thread(lambda stopped: self._tokenizer(directory, stopped))
 
     def _tokenizer(
         self, directory: str | None, is_stopped: Stopped | None
