@@ -54,6 +54,7 @@ const cmd_spec *const cmd_list[] = {
 #if TINKC_HAVE_GATEWAY
     &cmd_gateway,
 #endif
+    &cmd_launch,
 #if TINKC_HAVE_TEXT
     &cmd_render,
     &cmd_tokenize,

@@ -32,11 +32,11 @@ static bool may_be_model(const gate *g, tk_str name)
 static void blame_name(const gate *g, tk_str name, ca_fault *fault)
 {
     *fault = (ca_fault){.status = 404, .field = "model", .err = TK_ERR_INIT};
-    (void)tk_err_set(&fault->err, TINKC_E_MISSING,
-                     "there is no model \"" TK_STR_FMT "\"; this gateway is for %s, other "
-                     "models of its server, and checkpoints by their tinker:// path",
-                     TK_STR_ARG(((tk_str){name.p, TK_MIN(name.n, (size_t)80)})),
-                     g->config.model);
+    (void)tk_err_set(
+        &fault->err, TINKC_E_MISSING,
+        "there is no model \"" TK_STR_FMT "\"; this gateway is for %s, other "
+        "models of its server, and checkpoints by their tinker:// path",
+        TK_STR_ARG(((tk_str){name.p, TK_MIN(name.n, (size_t)80)})), g->config.model);
 }
 
 /* Returns the place of a model, or the one that was used longest ago. */
@@ -122,8 +122,8 @@ gw_backend gate_backend(gate *g)
 
 static tinkc_code start(gate *g, tk_err *err)
 {
-    tinkc_code code = tk_thread_start(&g->canceller, "tinkc-cancel",
-                                      gate_sample_run_canceller, g, err);
+    tinkc_code code =
+        tk_thread_start(&g->canceller, "tinkc-cancel", gate_sample_run_canceller, g, err);
     g->has_thread = code == TINKC_OK;
     return code;
 }

@@ -14,9 +14,9 @@
 
 #define GATE_MODELS_MAX 64
 
-typedef struct gate_config {  /* borrowed; outlives the gate */
-    tinkc_service *service;   /* outlives it */
-    const char *model;        /* what a request without a name means */
+typedef struct gate_config {   /* borrowed; outlives the gate */
+    tinkc_service *service;    /* outlives it */
+    const char *model;         /* what a request without a name means */
     const char *template_file; /* of all models; NULL = that of each */
     const char *tool_format;   /* NULL = by the template */
 } gate_config;
@@ -36,7 +36,8 @@ typedef struct gate {
     tk_cond wake;
     tk_list running, cancelled; /* gate_sample.link, .cancelled */
     bool is_stopping, is_closing;
-    tk_thread canceller; /* futures are cancelled on a thread of their own: that calls back */
+    tk_thread
+        canceller; /* futures are cancelled on a thread of their own: that calls back */
     bool has_thread;
 } gate;
 

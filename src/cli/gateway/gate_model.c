@@ -27,12 +27,12 @@ bool gate_model_blame(ca_fault *fault, tinkc_error **error)
                     code == TINKC_E_UNPROCESSABLE || code == TINKC_E_LIMIT ||
                     code == TINKC_E_UNSUPPORTED;
     *fault = (ca_fault){.err = TK_ERR_INIT};
-    fault->status = is_missing                    ? 404
-                    : is_wrong                    ? 400
-                    : code == TINKC_E_RATE_LIMIT  ? 429
-                    : code == TINKC_E_CANCELLED   ? 499
-                    : code == TINKC_E_NOMEM       ? 500
-                                                  : 502;
+    fault->status = is_missing                   ? 404
+                    : is_wrong                   ? 400
+                    : code == TINKC_E_RATE_LIMIT ? 429
+                    : code == TINKC_E_CANCELLED  ? 499
+                    : code == TINKC_E_NOMEM      ? 500
+                                                 : 502;
     (void)tk_err_set(&fault->err, code, "%s%s",
                      fault->status == 502 ? "the Tinker server: " : "",
                      tinkc_error_message(*error));
@@ -67,10 +67,10 @@ static tinkc_code open_template(gw_model *model, const gate_config *config, tk_e
     const tk_tok_config *from = tk_tok_get_config(model->tok);
     tk_str source = tk_tok_config_template(from, "default");
     tk_err why = TK_ERR_INIT;
-    tinkc_code code = config->template_file != NULL
-                          ? tk_chat_template_load(&model->tpl, config->template_file, NULL,
-                                                  err)
-                          : tk_chat_template_of(&model->tpl, from, NULL, &why);
+    tinkc_code code =
+        config->template_file != NULL
+            ? tk_chat_template_load(&model->tpl, config->template_file, NULL, err)
+            : tk_chat_template_of(&model->tpl, from, NULL, &why);
     if (code != TINKC_OK && config->template_file == NULL) {
         code = code == TINKC_E_NOMEM ? tk_err_nomem(err) : TINKC_OK;
     }
@@ -151,8 +151,8 @@ static bool open_sampling(gate_sampler *s, const gate *g, const char *name,
             TINKC_OK) {
         return gate_model_blame(fault, &error);
     }
-    if (is_path && tinkc_sampling_get_base_model_wait(&base, s->sampling, &error) !=
-                       TINKC_OK) {
+    if (is_path &&
+        tinkc_sampling_get_base_model_wait(&base, s->sampling, &error) != TINKC_OK) {
         tinkc_error_free(&error); /* only the context stays unknown */
     }
     *context = find_context(g, is_path ? base : name);

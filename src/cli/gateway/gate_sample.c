@@ -192,10 +192,8 @@ static void give_samples(const gate_sample *s, const tinkc_samples *samples)
 
 static void give_stream(const gate_sample *s)
 {
-    const gw_sequence sequence = {.ids = s->ids,
-                                  .logprobs = s->logprobs,
-                                  .n = s->n,
-                                  .is_stopped = s->is_stopped};
+    const gw_sequence sequence = {
+        .ids = s->ids, .logprobs = s->logprobs, .n = s->n, .is_stopped = s->is_stopped};
     const gw_sample_result result = {.sequences = &sequence, .n = 1};
     if (s->is_bad) {
         fail(s, 502, "the Tinker server streamed text without token ids");
@@ -369,9 +367,9 @@ static bool begin(gate_sample *s, const gw_sample_request *request, ca_fault *fa
     stops stop;
     tinkc_sampling_params params = params_of(request->params);
     bool ok = put_stops(&stop, &params, request->params, s->model);
-    tinkc_code code = ok ? tinkc_model_input_from_tokens(&prompt, request->ids, request->n,
-                                                         &error)
-                         : TINKC_E_NOMEM;
+    tinkc_code code =
+        ok ? tinkc_model_input_from_tokens(&prompt, request->ids, request->n, &error)
+           : TINKC_E_NOMEM;
     if (code == TINKC_OK) {
         s->future = submit(s, prompt, &params, request->params);
         code = s->future != NULL ? TINKC_OK : TINKC_E_NOMEM;
