@@ -205,8 +205,7 @@ static bool is_replaced(const agent *of, const char *pair)
 {
     size_t n = strcspn(pair, "=");
     for (size_t i = 0; i < VARS_MAX && of->vars[i].name != NULL; i++) {
-        if (strlen(of->vars[i].name) == n &&
-            strncmp(of->vars[i].name, pair, n) == 0) {
+        if (strlen(of->vars[i].name) == n && strncmp(of->vars[i].name, pair, n) == 0) {
             return true;
         }
     }
