@@ -7,7 +7,7 @@
 set -eu
 
 packages="
-    build-essential pkg-config cmake ninja-build git python3
+    build-essential pkg-config cmake ninja-build git python3 curl
     libcurl4-openssl-dev libssl-dev libzstd-dev libpcre2-dev libutf8proc-dev
     libmicrohttpd-dev libsqlite3-dev libarchive-dev libnghttp2-dev
     libedit2 zsh fish

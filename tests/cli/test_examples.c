@@ -126,6 +126,36 @@ static void test_examples_manage(void **unused)
 
 #endif
 
+/* Two turns are one sequence: the second prompt is the first one's tokens, its answer and
+ * the new text; and a step is trained on it. */
+static void test_examples_agent(void **unused)
+{
+    size_t sequences = 0, turns = 0, tokens = 0, sampled = 0;
+    const char *line = examples_line(&examples_one, "10_agent", NULL, "sequences");
+    assert_int_equal(
+        sscanf(line, "sequences: %zu; turns of the first: %zu; tokens: %zu, sampled: %zu",
+               &sequences, &turns, &tokens, &sampled),
+        4);
+    assert_int_equal(sequences, 1);
+    assert_int_equal(turns, 2);
+    assert_true(sampled > 5 && sampled < tokens);
+    assert_non_null(strstr(examples_one.said, "\ntrained on 1\n"));
+}
+
+/* The same from Python and from a shell. */
+static void test_examples_agent_scripts(void **unused)
+{
+    char base[192];
+    (void)snprintf(base, sizeof(base), "%s/e/py/v1", examples_one.url);
+    assert_int_equal(setenv("OPENAI_BASE_URL", base, 1), 0);
+    const char *line = examples_line(&examples_one, "agent.py", NULL, "sequence of ");
+    assert_non_null(strstr(line, "sampled, reward 0.0\n"));
+    assert_int_equal(unsetenv("OPENAI_BASE_URL"), 0);
+    line = examples_line(&examples_one, "agent.sh", NULL, "said: ");
+    assert_non_null(strstr(line, "Pebble"));
+    assert_non_null(strstr(line, "\"reward\":0.5"));
+}
+
 /* Every tick of the program's own timer led to a sample. */
 static void test_examples_epoll(void **unused)
 {
@@ -194,6 +224,8 @@ int main(void)
 #ifdef EXAMPLES_CPP
         cmocka_unit_test(test_examples_hello_cpp),
 #endif
+        cmocka_unit_test(test_examples_agent),
+        cmocka_unit_test(test_examples_agent_scripts),
         cmocka_unit_test(test_examples_epoll),
         cmocka_unit_test(test_examples_epoll_waits),
         cmocka_unit_test(test_examples_refused),

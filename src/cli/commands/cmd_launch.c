@@ -62,7 +62,10 @@ static const agent agents[] = {
       "model_providers.tinkc.name=\"tinkc\"", "-c",
       "model_providers.tinkc.base_url=\"{u}/v1\"", "-c",
       "model_providers.tinkc.env_key=\"OPENAI_API_KEY\"", "-c",
-      "model_providers.tinkc.wire_api=\"responses\"", NULL}},
+      "model_providers.tinkc.wire_api=\"responses\"", "-c",
+      /* tools that only OpenAI runs */
+      "model_providers.tinkc.http_headers={\"x-tinkc-ignore\"=\"web_search, namespace\"}",
+      NULL}},
     {"claude",
      "claude",
      {{"ANTHROPIC_BASE_URL", "{u}"},

@@ -12,13 +12,17 @@ typedef struct gate_sample {
     gate *gate;
     gw_listener listener;
     gw_model *model; /* one ownership */
-    tinkc_future *future;
-    tk_list link, cancelled;
-    size_t owners; /* the operation, its start, the canceller; under the lock */
     size_t n_prompt;
-    bool is_done; /* under the lock */
-    /* of a stream */
-    bool is_stream, is_bad, is_stopped;
+    tk_list link, cancelled;
+    /* under the gate's lock */
+    size_t owners; /* the operation, its start, the canceller, the events of a stream */
+    tinkc_future *future; /* until it is done */
+    bool is_done;
+    /* of a stream; events may still come while a cancel ends it on another thread */
+    bool is_stream;
+    tk_mutex calling; /* of what follows */
+    bool is_over;     /* on_done comes: no more tokens */
+    bool is_bad, is_stopped;
     int32_t *ids;
     float *logprobs;
     size_t n, cap;
@@ -35,6 +39,7 @@ static void release(gate_sample *s)
     }
     tinkc_future_free(&s->future);
     gw_model_release(s->model);
+    tk_mutex_dispose(&s->calling);
     tk_free(s->ids);
     tk_free(s->logprobs);
     tk_free(s);
@@ -209,9 +214,14 @@ static void on_done(tinkc_future *future, void *user)
     tinkc_error *error = tinkc_future_take_error(future);
     tinkc_samples *samples = NULL;
     ca_fault fault;
+    tk_mutex_lock(&s->calling);
+    s->is_over = true;
+    tk_mutex_unlock(&s->calling);
     tk_mutex_lock(&s->gate->lock);
     s->is_done = true;
     tk_list_remove(&s->link);
+    tinkc_future *own = s->future; /* a stream is released when nobody has it */
+    s->future = NULL;
     tk_mutex_unlock(&s->gate->lock);
     if (error == NULL && !s->is_stream) {
         (void)tinkc_future_take_samples(&samples, future, &error);
@@ -226,6 +236,7 @@ static void on_done(tinkc_future *future, void *user)
     }
     tinkc_error_free(&error);
     tinkc_samples_free(&samples);
+    tinkc_future_free(&own);
     release(s);
 }
 
@@ -250,23 +261,39 @@ static bool keep(gate_sample *s, int32_t id, float logprob)
     return true;
 }
 
-static bool on_event(const tinkc_stream_event *event, void *user)
+/* With `calling` held. Returns false to end the stream. */
+static bool take_event(gate_sample *s, const tinkc_stream_event *event)
 {
-    gate_sample *s = user;
+    if (s->is_over) {
+        return false;
+    }
     if (event->kind == TINKC_STREAM_DONE) {
         s->is_stopped =
             event->finish_reason == NULL || strcmp(event->finish_reason, "length") != 0;
         return true;
     }
-    bool ok = event->token_id >= 0 && event->token_id <= INT32_MAX &&
-              keep(s, (int32_t)event->token_id, (float)event->logprob);
-    if (!ok) {
-        s->is_bad = true;
-        return false;
+    s->is_bad = !(event->token_id >= 0 && event->token_id <= INT32_MAX &&
+                  keep(s, (int32_t)event->token_id, (float)event->logprob));
+    if (!s->is_bad) {
+        s->listener.on_token(s->listener.user, 0, (int32_t)event->token_id,
+                             (float)event->logprob);
     }
-    s->listener.on_token(s->listener.user, 0, (int32_t)event->token_id,
-                         (float)event->logprob);
-    return true;
+    return !s->is_bad;
+}
+
+static bool on_event(const tinkc_stream_event *event, void *user)
+{
+    gate_sample *s = user;
+    tk_mutex_lock(&s->calling);
+    bool goes_on = take_event(s, event);
+    tk_mutex_unlock(&s->calling);
+    return goes_on;
+}
+
+/* No event comes any more. */
+static void on_free(void *user)
+{
+    release(user);
 }
 
 /* ---- parameters ---- */
@@ -374,8 +401,14 @@ static bool begin(gate_sample *s, const gw_sample_request *request, ca_fault *fa
         s->future = submit(s, prompt, &params, request->params);
         code = s->future != NULL ? TINKC_OK : TINKC_E_NOMEM;
     }
+    if (code == TINKC_OK && s->is_stream) {
+        s->owners++; /* nobody else knows it yet, except its events */
+        code = tinkc_future_on_free(s->future, on_free, s, &error);
+        s->owners -= code != TINKC_OK;
+    }
     if (code == TINKC_OK) {
-        code = tinkc_future_on_done(s->future, on_done, s, &error);
+        tinkc_future *future = s->future; /* on_done takes ours away */
+        code = tinkc_future_on_done(future, on_done, s, &error);
     }
     if (code != TINKC_OK && error == NULL) {
         *fault = (ca_fault){.status = 500, .err = TK_ERR_INIT};
@@ -390,7 +423,7 @@ static bool begin(gate_sample *s, const gw_sample_request *request, ca_fault *fa
 
 static void queue_cancel(gate *g, gate_sample *s)
 {
-    if (!tk_list_is_linked(&s->cancelled)) {
+    if (!s->is_done && !tk_list_is_linked(&s->cancelled)) {
         s->owners++;
         tk_list_push_back(&g->cancelled, &s->cancelled);
         tk_cond_signal(&g->wake);
@@ -429,6 +462,13 @@ bool gate_sample_start(gw_sample **out, void *user, gw_model *model,
                        .is_stream = request->is_streamed && request->params->n == 1};
     tk_list_init(&s->link);
     tk_list_init(&s->cancelled);
+    tk_err err = TK_ERR_INIT;
+    if (tk_mutex_init(&s->calling, &err) != TINKC_OK) {
+        *fault = (ca_fault){.status = 500, .err = err};
+        gw_model_release(s->model);
+        tk_free(s);
+        return false;
+    }
     *out = (gw_sample *)s;
     bool ok = begin(s, request, fault);
     if (ok) {
@@ -471,8 +511,10 @@ void gate_sample_run_canceller(void *user)
             continue;
         }
         gate_sample *s = TK_CONTAINER_OF(node, gate_sample, cancelled);
+        tinkc_future *future = tinkc_future_ref(s->future); /* NULL: it is done */
         tk_mutex_unlock(&g->lock);
-        tinkc_future_cancel(s->future); /* calls on_done */
+        tinkc_future_cancel(future); /* calls on_done */
+        tinkc_future_free(&future);
         release(s);
         tk_mutex_lock(&g->lock);
     }

@@ -110,9 +110,10 @@ static void test_gateway_gives_the_same(void **state)
         const char *body = rows[i].body;
         char own[512];
         if (strcmp(rows[i].name, "messages") == 0) { /* has no seed */
-            (void)snprintf(own, sizeof(own),
-                           "{\"model\":\"" MODEL "\",\"messages\":[{\"role\":\"user\","
-                           "\"content\":\"Monday\"}],\"max_tokens\":9,\"temperature\":0}");
+            (void)snprintf(
+                own, sizeof(own),
+                "{\"model\":\"" MODEL "\",\"messages\":[{\"role\":\"user\","
+                "\"content\":\"Monday\"}],\"max_tokens\":9,\"temperature\":0}");
             body = own;
         }
         tk_str a = sequences(&f, f.server_port, rows[i].name, rows[i].route, body);
@@ -124,8 +125,9 @@ static void test_gateway_gives_the_same(void **state)
     const httpget_request scored = {
         .method = "POST",
         .target = "/v1/completions",
-        .body = "{\"model\":\"" MODEL "\",\"prompt\":[5,7,9],\"max_tokens\":0,\"echo\":true,"
-                "\"logprobs\":2}"};
+        .body =
+            "{\"model\":\"" MODEL "\",\"prompt\":[5,7,9],\"max_tokens\":0,\"echo\":true,"
+            "\"logprobs\":2}"};
     const char *a = strstr(ask(&f, f.server_port, &scored, 200).p, "\"choices\"");
     const char *b = strstr(ask(&f, f.port, &scored, 200).p, "\"choices\"");
     assert_non_null(a);
@@ -139,9 +141,8 @@ static void test_gateway_wants_the_key(void **state)
 {
     fix f;
     const httpget_request none = {.target = "/v1/models"};
-    const httpget_request right = {.target = "/v1/models",
-                                   .headers =
-                                       "Authorization: Bearer secret-of-clients\r\n"};
+    const httpget_request right = {
+        .target = "/v1/models", .headers = "Authorization: Bearer secret-of-clients\r\n"};
     const httpget_request open = {.target = "/health"};
     open_fix(&f, PROGRAM_ARGS("gateway", "-m", MODEL, "--port", "0", "--api-key-file",
                               "key", "--data", "episodes"));
@@ -158,7 +159,8 @@ static void test_gateway_models(void **state)
     const httpget_request wrong = {
         .method = "POST",
         .target = "/v1/chat/completions",
-        .body = "{\"model\":\"gpt-4\",\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}"};
+        .body =
+            "{\"model\":\"gpt-4\",\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}"};
     const httpget_request path = {
         .method = "POST",
         .target = "/v1/chat/completions",
