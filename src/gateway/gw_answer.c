@@ -89,7 +89,8 @@ static bool send(gw_exchange *x)
     if (x->claim.number != 0) {
         tk_buf_put(&x->whole, x->out.p, n);
     }
-    if (n > 0 && !hd_stream_put(x->stream, (tk_str){x->out.p, n})) {
+    bool is_gone = x->out.n > 0 && n == 0 && hd_stream_is_gone(x->stream);
+    if (is_gone || (n > 0 && !hd_stream_put(x->stream, (tk_str){x->out.p, n}))) {
         tk_mutex_lock(&x->gateway->lock);
         x->is_gone = true;
         tk_mutex_unlock(&x->gateway->lock);

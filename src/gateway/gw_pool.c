@@ -142,4 +142,13 @@ void gw_pool_stop(gw *gateway)
         tk_thread_join(&gateway->threads[i]);
     }
     gateway->n_threads = 0;
+    /* Streams whose readers were slow, or have left a moment ago. */
+    tk_list *node;
+    while ((node = tk_list_pop_front(&gateway->all)) != NULL) {
+        gw_exchange *x = TK_CONTAINER_OF(node, gw_exchange, link);
+        if (x->stream != NULL) {
+            hd_stream_end(x->stream);
+        }
+        gw_exchange_free(x);
+    }
 }

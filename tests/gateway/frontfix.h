@@ -68,7 +68,7 @@ static inline void frontfix_finish(frontfix_sample *s, int status)
     float logprobs[FRONTFIX_CONTEXT];
     float prompt[FRONTFIX_CONTEXT];
     int32_t top_ids[FRONTFIX_CONTEXT];
-    gw_sequence sequences[8];
+    gw_sequence sequences[64];
     ca_fault fault = {.status = status, .err = TK_ERR_INIT};
     (void)tk_err_set(&fault.err, TINKC_E_STATE, "the script says so");
     for (size_t i = 0; i < FRONTFIX_CONTEXT; i++) {

@@ -398,6 +398,24 @@ static void test_large_body(void **state)
     frontfix_close(&f);
 }
 
+/* A page that knows the address of this machine cannot ask under its own name. */
+static void test_wrong_host(void **state)
+{
+    frontfix f;
+    httpget_response response;
+    static const char head[] = "GET /v1/models HTTP/1.1\r\nHost: evil.example\r\n\r\n";
+    frontfix_open(&f, "one two", NULL);
+    httpget *connection = httpget_connect(f.port);
+    assert_non_null(connection);
+    assert_true(httpget_send(connection, head, sizeof(head) - 1));
+    assert_int_equal(httpget_read(connection, &response), HTTPGET_OK);
+    assert_int_equal(response.status, 403);
+    assert_non_null(strstr(response.body.p, "\"error\":{"));
+    httpget_response_dispose(&response);
+    httpget_close(&connection);
+    frontfix_close(&f);
+}
+
 static void test_backend_fails(void **state)
 {
     frontfix f;
@@ -457,6 +475,52 @@ static void test_client_leaves(void **state)
 {
     check_leaving("{" SAID "}");
     check_leaving("{" SAID ",\"stream\":true}");
+}
+
+/* Many answers at once, more than a stream holds for a slow reader: all of it comes. */
+#define MANY "{" SAID ",\"stream\":true,\"n\":60,\"logprobs\":true,\"top_logprobs\":1}"
+
+static void make_long(char *out, size_t words)
+{
+    for (size_t i = 0; i < words; i++) {
+        memcpy(out + 4 * i, " one", 4);
+    }
+    out[4 * words] = '\0';
+}
+
+static void test_slow_reader(void **state)
+{
+    frontfix f;
+    httpget_response response;
+    char says[4 * 400 + 1];
+    make_long(says, 400);
+    frontfix_open(&f, says, NULL);
+    httpget *connection = begin(&f, CHAT, MANY);
+    assert_int_equal(httpget_status(connection), 200); /* and nothing more for now */
+    (void)frontfix_post(&f, CHAT, "{" SAID "}");       /* nobody waits for it */
+    assert_int_equal(f.status, 200);
+    assert_int_equal(httpget_read(connection, &response), HTTPGET_OK);
+    assert_true(response.body.n > TK_HD_STREAM_BYTES);
+    assert_non_null(strstr(response.body.p + response.body.n - 32, "[DONE]"));
+    httpget_response_dispose(&response);
+    httpget_close(&connection);
+    frontfix_close(&f);
+}
+
+/* A reader that leaves with megabytes waiting for it holds nothing (frontfix_close looks
+ * at the memory). */
+static void test_slow_reader_leaves(void **state)
+{
+    frontfix f;
+    char says[4 * 400 + 1];
+    make_long(says, 400);
+    frontfix_open(&f, says, NULL);
+    httpget *connection = begin(&f, CHAT, MANY);
+    assert_int_equal(httpget_status(connection), 200);
+    httpget_close(&connection);
+    (void)frontfix_post(&f, CHAT, "{" SAID "}");
+    assert_int_equal(f.status, 200);
+    frontfix_close(&f);
 }
 
 /* Two clients ask the same; the first one leaves: the second one gets its own answer. */
@@ -519,8 +583,11 @@ int main(void)
         cmocka_unit_test(test_errors),
         cmocka_unit_test(test_keys),
         cmocka_unit_test(test_large_body),
+        cmocka_unit_test(test_wrong_host),
         cmocka_unit_test(test_backend_fails),
         cmocka_unit_test(test_client_leaves),
+        cmocka_unit_test(test_slow_reader),
+        cmocka_unit_test(test_slow_reader_leaves),
         cmocka_unit_test(test_repetition_of_one_that_left),
         cmocka_unit_test(test_waiting_at_the_stop),
     };

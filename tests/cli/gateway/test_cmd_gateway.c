@@ -1,6 +1,6 @@
 /* `tinkc gateway` in front of `tinkc serve`: the same ids as the server itself gives; its
  * options; its end.
- * Links: server */
+ * Links: server gateway */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

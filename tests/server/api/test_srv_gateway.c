@@ -1,6 +1,6 @@
 /* The gateway inside the server, with its real engine: what an agent was answered is what
  * the Tinker API samples for the same ids, to the bit.
- * Links: wire */
+ * Links: wire gateway */
 #include "server/restfix.h"
 
 #define SAID "\"messages\":[{\"role\":\"user\",\"content\":\"Call me on Monday\"}]"
