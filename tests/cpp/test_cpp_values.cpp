@@ -18,6 +18,34 @@ static_assert(sizeof(tinkc::datum) == sizeof(tinkc_datum *));
 static_assert(std::is_nothrow_copy_constructible_v<tinkc::error>);
 static_assert(!std::is_convertible_v<std::string_view, tinkc::cstring>);
 
+/* What would keep a pointer into a temporary does not compile. */
+template <class Tokens, class = void> struct can_borrow : std::false_type {
+};
+template <class Tokens>
+struct can_borrow<Tokens, std::void_t<decltype(std::declval<tinkc::model_input &>()
+                                                   .borrow(std::declval<Tokens>()))>>
+    : std::true_type {
+};
+template <class Input, class = void> struct can_borrow_braces : std::false_type {
+};
+template <class Input>
+struct can_borrow_braces<Input,
+                         std::void_t<decltype(std::declval<Input &>().borrow({1, 2}))>>
+    : std::true_type {
+};
+static_assert(can_borrow<std::vector<std::int32_t> &>());
+static_assert(can_borrow<const std::vector<std::int32_t> &>());
+static_assert(can_borrow<std::array<std::int32_t, 2> &>());
+static_assert(can_borrow<const std::int32_t (&)[2]>());
+static_assert(can_borrow<tinkc::span<const std::int32_t>>());
+static_assert(!can_borrow<std::vector<std::int32_t>>());
+static_assert(!can_borrow<const std::vector<std::int32_t>>());
+static_assert(!can_borrow<std::array<std::int32_t, 2>>());
+static_assert(!can_borrow<std::initializer_list<std::int32_t>>());
+static_assert(!can_borrow_braces<tinkc::model_input>());
+static_assert(std::is_constructible_v<tinkc::rest, tinkc::service &>);
+static_assert(!std::is_constructible_v<tinkc::rest, tinkc::service>);
+
 /* An error says the same as exception and as value, and outlives what it came from. */
 static void test_cpp_error()
 {
@@ -219,6 +247,53 @@ static void test_cpp_options()
     CHECK_CODE(config.set<expected>("no_such_option", "1"), TINKC_E_CONFIG);
 }
 
+static tinkc::sampling_params stops_at(std::int32_t token)
+{
+    tinkc::sampling_params params;
+    params.with_stop({token, token + 1});
+    return params;
+}
+
+/* Options own what their member functions were given, also after a copy. */
+static void test_cpp_options_own()
+{
+    auto params = stops_at(4);
+    std::optional<tinkc::sampling_params> first = params.with_seed(1);
+    std::vector<std::int32_t> many(1000, 7);
+    params.with_stop(many);
+    many.assign(1000, 8);
+    CHECK(params.stop_tokens_n == 1000 && params.stop_tokens[999] == 7);
+    tinkc::sampling_params copy = *first;
+    first.reset();
+    CHECK(copy.stop_tokens_n == 2 && copy.stop_tokens[0] == 4 &&
+          copy.stop_tokens[1] == 5);
+    copy = stops_at(6);
+    CHECK(copy.stop_tokens[0] == 6 && copy.seed == 0);
+    copy.with_stop({copy.stop_tokens + 1, 1}); /* of its own */
+    CHECK(copy.stop_tokens_n == 1 && copy.stop_tokens[0] == 7);
+    copy.with_stop({});
+    CHECK(copy.stop_tokens_n == 0);
+    tinkc::check(copy);
+    const std::int32_t mine[] = {9};
+    params.stop_tokens = mine; /* as in C: borrowed, also by a copy */
+    params.stop_tokens_n = 1;
+    copy = params;
+    CHECK(copy.stop_tokens == mine && tinkc::sampling_params(params).stop_tokens == mine);
+
+    tinkc::step_options step = tinkc::adam_params(1e-3);
+    std::optional<tinkc::step_options> other(tinkc::adam_params(1e-5));
+    tinkc::step_options twin = *other;
+    other = step;
+    step = tinkc::adam_params(1e-4);
+    CHECK(other->adam->learning_rate == 1e-3 && step.adam->learning_rate == 1e-4);
+    other.reset();
+    CHECK(twin.adam->learning_rate == 1e-5);
+    const tinkc::adam_params own(2e-3);
+    step.adam = &own;
+    twin = step;
+    CHECK(twin.adam == &own && tinkc::step_options(step).adam == &own);
+}
+
 static void test_cpp_texts()
 {
     auto tokenizer = tinkc::tokenizer::load(TINKC_MODEL_DIR);
@@ -271,6 +346,7 @@ int main()
     RUN(test_cpp_moves);
     RUN(test_cpp_values_in_and_out);
     RUN(test_cpp_options);
+    RUN(test_cpp_options_own);
     RUN(test_cpp_texts);
     return 0;
 }

@@ -1,6 +1,7 @@
 /* Options: the structs of the C API with their defaults set. They have the members of the C
  * struct, which its header explains, and are passed to C functions as they are. Texts and
- * arrays in them are borrowed until the call that takes them returns. Thread: any. */
+ * arrays in them are borrowed until the call that takes them returns, except what a member
+ * function or a constructor copies. Thread: any. */
 #ifndef TINKC_CPP_OPTIONS_HPP
 #define TINKC_CPP_OPTIONS_HPP
 
@@ -51,6 +52,20 @@ TINKC_CPP_OPTIONS(train_options, TINKC_TRAIN_OPTIONS_INIT);
 /* Parameters of a sample. */
 struct sampling_params : tinkc_sampling_params {
     sampling_params() noexcept : tinkc_sampling_params TINKC_SAMPLING_PARAMS_INIT {}
+    sampling_params(const sampling_params &from)
+        : tinkc_sampling_params(from), stop_(from.stop_)
+    {
+        stop_tokens = from.owns_stop() ? stop_.data() : from.stop_tokens;
+    }
+    sampling_params &operator=(const sampling_params &from)
+    {
+        if (this != &from) {
+            stop_ = from.stop_;
+            tinkc_sampling_params::operator=(from);
+            stop_tokens = from.owns_stop() ? stop_.data() : from.stop_tokens;
+        }
+        return *this;
+    }
 
     /* Sets the seed. */
     sampling_params &with_seed(std::uint64_t value) noexcept
@@ -59,13 +74,21 @@ struct sampling_params : tinkc_sampling_params {
         seed = value;
         return *this;
     }
-    /* Sets the tokens at which a sample stops; the array is borrowed. */
-    sampling_params &with_stop(span<const std::int32_t> tokens) noexcept
+    /* Sets the tokens at which a sample stops, which are copied. */
+    sampling_params &with_stop(span<const std::int32_t> tokens)
     {
-        stop_tokens = tokens.data();
-        stop_tokens_n = tokens.size();
+        stop_ = std::vector<std::int32_t>(tokens.begin(), tokens.end());
+        stop_tokens = stop_.data();
+        stop_tokens_n = stop_.size();
         return *this;
     }
+
+  private:
+    bool owns_stop() const noexcept
+    {
+        return !stop_.empty() && stop_tokens == stop_.data();
+    }
+    std::vector<std::int32_t> stop_; /* unless the caller set stop_tokens itself */
 };
 
 /* Options of a sample. */
@@ -97,10 +120,31 @@ struct adam_params : tinkc_adam_params {
     explicit adam_params(double rate) noexcept : adam_params() { learning_rate = rate; }
 };
 
-/* A whole step. The parameters given are borrowed. */
+/* A whole step. */
 struct step_options : tinkc_step_options {
     step_options() noexcept : tinkc_step_options TINKC_STEP_OPTIONS_INIT {}
-    step_options(const adam_params &params) noexcept : step_options() { adam = &params; }
+    /* With a copy of the parameters. */
+    step_options(const adam_params &params) noexcept : step_options()
+    {
+        adam_ = params;
+        adam = &adam_;
+    }
+    step_options(const step_options &from) noexcept
+        : tinkc_step_options(from), adam_(from.adam_)
+    {
+        adam = from.adam == &from.adam_ ? &adam_ : from.adam;
+    }
+    step_options &operator=(const step_options &from) noexcept
+    {
+        const bool owns = from.adam == &from.adam_;
+        tinkc_step_options::operator=(from);
+        adam_ = from.adam_;
+        adam = owns ? &adam_ : adam;
+        return *this;
+    }
+
+  private:
+    adam_params adam_; /* unless the caller set adam itself */
 };
 
 /* Checks parameters as the functions that take them do; a failure names the field. */

@@ -110,8 +110,8 @@ struct pages<char> {
 
 /* ---- pagers ---- */
 
-/* A walk over a list of any length: for (const tinkc_run &run : service.runs). The pages
- * are fetched while it goes on; a failure is thrown. The service must stay open. An item is
+/* A walk over a list of any length: for (const tinkc_run &run : pager), with
+ * `pager` from rest.all_runs(). The pages are fetched while it goes on; a failure is thrown. The service must stay open. An item is
  * valid until the next one. */
 template <class T>
 class pager : public detail::handle<tinkc_pager, tinkc_pager_close>
@@ -167,6 +167,7 @@ class rest
 {
   public:
     explicit rest(const service &of) noexcept : c_(of.c_ptr()) {}
+    rest(const service &&of) = delete; /* the service must outlive it */
 
     /* Pagers over all runs, checkpoints and sessions of the user. */
     template <template <class> class R = throwing>

@@ -3,6 +3,7 @@
 #ifndef TINKC_CPP_VALUES_HPP
 #define TINKC_CPP_VALUES_HPP
 
+#include <array>
 #include <limits>
 
 #include <tinkc/cpp/options.hpp>
@@ -54,6 +55,15 @@ class model_input : public detail::handle<tinkc_model_input, tinkc_model_input_f
             return tinkc_model_input_borrow_tokens(c_, tokens.data(), tokens.size(), err);
         });
     }
+    /* Temporaries go before the input does: add() copies them. */
+    template <template <class> class R = throwing>
+    R<void> borrow(std::initializer_list<std::int32_t> tokens) = delete;
+    template <template <class> class R = throwing, std::size_t N>
+    R<void> borrow(const std::array<std::int32_t, N> &&tokens) = delete;
+    template <template <class> class R = throwing, class T,
+              class = std::enable_if_t<!std::is_reference_v<T> &&
+                                       !std::is_trivially_copyable_v<T>>>
+    R<void> borrow(T &&tokens) = delete;
     /* Appends the bytes of an image file, which are copied. */
     template <template <class> class R = throwing>
     R<void> add_image(std::string_view file, tinkc_image_format format,
