@@ -25,9 +25,14 @@ class Mistakes(support.ServerCase):
         sample = self.sampling.sample
         said = "sample() has no parameter 'max_token'; did you mean 'max_tokens'?"
         self.refused(said, sample, self.prompt, max_token=3)
-        self.refused("sample() has no parameter 'zzz'", sample, self.prompt, zzz=3)
+        said = "sample() has no parameter 'zzz'; it has max_tokens, seed, "
+        self.refused(said, sample, self.prompt, zzz=3)
+        said = "sample() has no parameter 'n'; did you mean 'num_samples'?"
+        self.refused(said, sample, self.prompt, n=2)
+        said = "stop is an int, not a text or a list of texts or tokens: pass [3]"
+        self.refused(said, sample, self.prompt, stop=3)
         self.refused("the prompt is a str: encode it with tokenizer.encode(...)", sample, "hello")
-        self.refused("tokens are a list or a buffer, not None", sample, None)
+        self.refused("tokens are a list or a buffer of numbers, not None", sample, None)
         self.refused("token 1 is 'b', not an id", sample, [1, "b"])
         self.refused("max_tokens is a str, not an integer", sample, self.prompt, max_tokens="5")
         self.refused("temperature is a str, not a number", sample, self.prompt, temperature="hot")
@@ -47,6 +52,22 @@ class Mistakes(support.ServerCase):
         self.refused("the loss is a str, not a function", training.forward_backward_custom, [datum], "dpo")
         self.refused("expected a str, got an int: 7", training.forward, [datum], 7)
         self.assertEqual(len(training.forward((datum,)).result()), 1)
+        create = self.service.create_training
+        self.refused("rank is a str, not an integer", create, support.MODEL, rank="8")
+        self.refused("seed is a str, not an integer", create, support.MODEL, seed="8")
+        said = "create_training() has no parameter 'lora_rank'; did you mean 'rank'?"
+        self.refused(said, create, support.MODEL, lora_rank=8)
+        self.refused("ttl_seconds is a str, not an integer", training.save_state, "s", ttl_seconds="9")
+
+    def test_no_result(self):
+        """An attribute of the result, asked of the future."""
+        future = self.sampling.sample(self.prompt, max_tokens=1)
+        with self.assertRaises(AttributeError) as caught:
+            future.tokens
+        said = "'Future' object has no attribute 'tokens': call .result() or await it first"
+        self.assertEqual(str(caught.exception), said)
+        self.assertFalse(hasattr(future, "_asyncio_future_blocking"))
+        self.assertEqual(len(future.result()), 1)
 
     def test_text(self):
         self.refused("the text is a bytes, not a str", self.tokenizer.encode, b"abc")
@@ -119,7 +140,7 @@ class Mistakes(support.ServerCase):
         self.assertIn("cannot load /nope: there is no such file; TINKC_LIBRARY names it", done.stderr)
 
     def test_arrays(self):
-        self.refused("numbers are a list or a buffer, not a float", self.datum().set, "weights", 1.0)
+        self.refused("weights are a list or a buffer of numbers, not a float", self.datum().set, "weights", 1.0)
         self.assertEqual(len(tinkc.ModelInput(array("i", []))), 0)
 
 

@@ -144,9 +144,12 @@ class Arrays(unittest.TestCase):
         self.assertEqual(datum["target_tokens"].tolist(), [2, 3, 4])
 
     def test_datum_rows(self):
-        datum = tinkc.Datum([1, 2], target_tokens=[[1, 2], [3, 4]], mine=[1.5, 2])
+        datum = tinkc.Datum([1, 2], target_tokens=[[1, 2], [3, 4]])
+        datum.set("mine", [1.5, 2], dtype="float32")
+        datum.set("ranks", [1, 2], dtype="int64")
         self.assertEqual(datum["target_tokens"].tolist(), [1, 2, 3, 4])
         self.assertEqual(datum["mine"].tolist(), [1.5, 2.0])
+        self.assertEqual(datum["ranks"].tolist(), [1, 2])
         with self.assertRaises(ValueError):
             tinkc.Datum([1, 2], target_tokens=[[1, 2], [3]])
 
@@ -157,7 +160,39 @@ class Arrays(unittest.TestCase):
         with self.assertRaises(TypeError):
             tinkc.Datum([1], weights=memoryview(b"abc").cast("c"))
         with self.assertRaises(ValueError):
-            tinkc.Datum([1], **{"a\0b": [1.0]})
+            tinkc.Datum([1]).set("a\0b", [1.0], dtype="float32")
+        with self.assertRaises(ValueError):
+            tinkc.Datum([1]).set("mine", [1.0], dtype="float16")
+        for values, said in (
+            (memoryview(b"ab").cast("c"), "weights are numbers of format 'c', which are not supported: convert them to"),
+            ("1", "weights are a list or a buffer of numbers, not a str"),
+            (["1"], "weights[0] is '1', not a number"),
+            ([1.0, None], "weights[1] is None, not a number"),
+        ):
+            with self.assertRaises(TypeError) as refused:
+                tinkc.Datum([1, 2], weights=values)
+            self.assertTrue(str(refused.exception).startswith(said), str(refused.exception))
+            self.assertNotIn("tokenizer", str(refused.exception))
+        with self.assertRaises(TypeError) as refused:
+            tinkc.Datum.from_rollout([1], [2], ["x"], 1.0)
+        self.assertEqual(str(refused.exception), "logprobs[0] is 'x', not a number")
+
+    def test_datum_names(self):
+        """An input that no loss has is refused where it is typed."""
+        for name, meant in (
+            ("targets", "target_tokens"),
+            ("labels", "target_tokens"),
+            ("weight", "weights"),
+            ("advantage", "advantages"),
+        ):
+            for make in (lambda: tinkc.Datum([1], **{name: [1]}), lambda: tinkc.Datum([1]).set(name, [1])):
+                with self.assertRaises(TypeError) as caught:
+                    make()
+                self.assertIn(f"Datum() has no input {name!r}; did you mean {meant!r}?", str(caught.exception))
+        with self.assertRaises(TypeError) as caught:
+            tinkc.Datum([1], zzz=[1])
+        self.assertIn("it has target_tokens, weights, ", str(caught.exception))
+        self.assertIn("datum.set(name, values, dtype='float32')", str(caught.exception))
 
     def test_datum_keeps_input(self):
         """A prompt that became a datum is still the caller's."""
@@ -261,6 +296,10 @@ class Errors(unittest.TestCase):
     def test_adam(self):
         self.assertIn("learning_rate=0.003", repr(tinkc.Adam(3e-3)))
         self.assertIn("beta2=0.95", repr(tinkc.Adam()))
+        for name, meant in (("lr", "learning_rate"), ("epsilon", "eps"), ("beta_1", "beta1")):
+            with self.assertRaises(TypeError) as caught:
+                tinkc.Adam(**{name: 1e-3})
+            self.assertEqual(str(caught.exception), f"Adam() has no parameter {name!r}; did you mean {meant!r}?")
 
 
 class Texts(unittest.TestCase):

@@ -4,12 +4,16 @@ that keeps the C result alive, what goes in is the caller's buffer."""
 from __future__ import annotations
 
 import ctypes
+import functools
+import inspect
 from array import array
 from datetime import datetime, timedelta, timezone
 from difflib import get_close_matches
-from typing import Any, Iterable
+from typing import Any, Callable, Iterable, TypeVar, cast
 
 from . import _c
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _NO_TIME: int = _c.tinkc_time_none()
@@ -54,14 +58,58 @@ def kind(value: Any) -> str:
     return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 
 
-def check_names(given: Iterable[str], names: Iterable[str], function: str) -> None:
+# What other libraries call a parameter.
+_ALIASES = {
+    "best_of": "num_samples",
+    "epsilon": "eps",
+    "lora_rank": "rank",
+    "loss_fn": "loss",
+    "lr": "learning_rate",
+    "max_new_tokens": "max_tokens",
+    "model_path": "path",
+    "n": "num_samples",
+    "r": "rank",
+    "targets": "target_tokens",
+    "labels": "target_tokens",
+}
+
+
+def check_names(
+    given: Iterable[str],
+    names: Iterable[str],
+    function: str,
+    what: str = "parameter",
+    more: str = "",
+) -> None:
     """Refuses a keyword argument that does not exist, as Python does, with what was meant."""
     known_names = list(names)
     for name in given:
         if name not in known_names:
-            close = get_close_matches(name, known_names, 1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise TypeError(f"{function}() has no parameter {name!r}{hint}")
+            alias = _ALIASES.get(name)
+            close = (
+                [alias]
+                if alias in known_names
+                else get_close_matches(name, known_names, 1)
+            )
+            hint = f"did you mean {close[0]!r}?" if close else ""
+            hint = hint or f"it has {', '.join(known_names)}"
+            raise TypeError(f"{function}() has no {what} {name!r}; {hint}{more}")
+
+
+def named(function: F) -> F:
+    """Checks the names of keyword arguments with check_names."""
+    names = [
+        parameter.name
+        for parameter in list(inspect.signature(function).parameters.values())[1:]
+    ]
+    title = function.__qualname__.replace(".__init__", "").split(".")[-1]
+
+    @functools.wraps(function)
+    def checked(*arguments: Any, **options: Any) -> Any:
+        check_names(options, names, title)
+        return function(*arguments, **options)
+
+    return cast(F, checked)
 
 
 def set_field(struct: Any, name: str, value: Any) -> None:
@@ -72,6 +120,15 @@ def set_field(struct: Any, name: str, value: Any) -> None:
         wanted = dict(struct._fields_)[name].__name__
         what = "a number" if wanted in ("c_float", "c_double") else "an integer"
         raise TypeError(f"{name} is {kind(value)}, not {what}") from None
+
+
+def set_seed(struct: Any, seed: Any) -> None:
+    """Sets `seed` of a struct of C that has one."""
+    if not hasattr(seed, "__index__"):
+        raise TypeError(f"seed is {kind(seed)}, not an integer")
+    if not 0 <= seed < 1 << 64:
+        raise ValueError(f"seed {seed} is not an unsigned 64-bit number")
+    struct.has_seed, struct.seed = True, seed
 
 
 def encoded(value: str | None) -> bytes | None:
@@ -170,10 +227,19 @@ def _buffer(values: Any, what: str) -> memoryview:
     try:
         return memoryview(values)
     except TypeError:
-        hint = ": encode it with tokenizer.encode(...)" if values.__class__ is str else ""
+        is_text = values.__class__ is str and what.endswith("tokens")
+        hint = ": encode it with tokenizer.encode(...)" if is_text else ""
         raise TypeError(
-            f"{what} are a list or a buffer, not {kind(values)}{hint}"
+            f"{what} are a list or a buffer of numbers, not {kind(values)}{hint}"
         ) from None
+
+
+def _not_numbers(values: Any, what: str) -> TypeError:
+    """The error for a list with an element that is not a number."""
+    for i, value in enumerate(values):
+        if not hasattr(value, "__float__") and not hasattr(value, "__index__"):
+            return TypeError(f"{what}[{i}] is {value!r:.60}, not a number")
+    return TypeError(f"{what} are not numbers of one type")
 
 
 def tokens(values: Any) -> memoryview:
@@ -196,11 +262,14 @@ def tokens(values: Any) -> memoryview:
     return memoryview(array("i", buffer.tolist()))
 
 
-def floats(values: Any) -> memoryview:
+def floats(values: Any, what: str = "numbers") -> memoryview:
     """float32 in a row: the caller's buffer itself when it is that."""
     if is_sequence(values):
-        return memoryview(array("f", values))
-    buffer = _buffer(values, "numbers")
+        try:
+            return memoryview(array("f", values))
+        except TypeError:
+            raise _not_numbers(values, what) from None
+    buffer = _buffer(values, what)
     if buffer.ndim == 1 and buffer.format in ("f", "<f") and buffer.c_contiguous:
         return buffer
     return memoryview(array("f", buffer.tolist()))
@@ -223,7 +292,7 @@ _ELEMENTS = {
 }
 
 
-def _numbers(values: Any) -> memoryview:
+def _numbers(values: Any, what: str) -> memoryview:
     """A list of numbers, or of rows of numbers, as a buffer."""
     rows = (
         [list(row) for row in values]
@@ -234,7 +303,10 @@ def _numbers(values: Any) -> memoryview:
     try:
         buffer = memoryview(array("q", flat))
     except TypeError:
-        buffer = memoryview(array("d", flat))
+        try:
+            buffer = memoryview(array("d", flat))
+        except TypeError:
+            raise _not_numbers(flat, what) from None
     if rows is None:
         return buffer
     if len({len(row) for row in rows}) != 1:
@@ -242,13 +314,16 @@ def _numbers(values: Any) -> memoryview:
     return buffer.cast("B").cast(buffer.format, (len(rows), len(rows[0])))  # type: ignore
 
 
-def c_array(values: Any) -> tuple[Any, Any]:
+def c_array(values: Any, what: str = "numbers") -> tuple[Any, Any]:
     """(tinkc_array of any numbers, what has to live as long as the library uses it). Strided
     buffers are passed on as they are."""
-    buffer = _numbers(values) if is_sequence(values) else _buffer(values, "numbers")
+    buffer = _numbers(values, what) if is_sequence(values) else _buffer(values, what)
     element = _ELEMENTS.get(buffer.format.lstrip("<=@"))
     if element is None or (buffer.format[0] == ">"):
-        raise TypeError(f"numbers of format {buffer.format!r} are not supported")
+        raise TypeError(
+            f"{what} are numbers of format {buffer.format!r}, which are not supported: "
+            "convert them to float32 or int64 in the machine's byte order"
+        )
     made = _c.tinkc_array()
     _c.tinkc_array_init(ctypes.byref(made))
     shape = (ctypes.c_int64 * buffer.ndim)(*(buffer.shape or ()))

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from ctypes import addressof, byref, c_double, c_int32, c_int64, c_size_t, c_void_p
-from typing import Any, NamedTuple, Sequence, Union
+from typing import Any, Iterable, NamedTuple, Sequence, Union
 
 from . import _c
 from ._convert import (
     address,
     c_array,
+    check_names,
     encoded,
     floats,
     kind,
+    named,
     set_field,
     tokens,
     view,
@@ -91,7 +93,8 @@ class Datum(Owned):
 
         Datum(tokens[:-1], target_tokens=tokens[1:], weights=weights)
 
-    Buffers are not copied where they have the type that is sent (int32 tokens; float32, int64):
+    An input for a loss function of your own is set with set(name, values, dtype). Buffers are
+    not copied where they have the type that is sent (int32 tokens; float32, int64):
     they must not change before the datum was sent."""
 
     __slots__ = ("_kept",)
@@ -99,6 +102,7 @@ class Datum(Owned):
 
     def __init__(self, model_input: Prompt, **inputs: Numbers) -> None:
         super().__init__(c_void_p())
+        _check_inputs(inputs)
         if isinstance(model_input, ModelInput):
             source = model_input.copy()
         else:
@@ -119,7 +123,8 @@ class Datum(Owned):
         cls, prompt: Prompt, tokens_: Numbers, logprobs: Numbers, advantage: float
     ) -> Datum:
         """The datum of a sampled answer, for "importance_sampling", "ppo" and similar losses."""
-        source, ids, values = prompt_of(prompt), tokens(tokens_), floats(logprobs)
+        source, ids = prompt_of(prompt), tokens(tokens_)
+        values = floats(logprobs, "logprobs")
         if len(ids) != len(values):
             raise ValueError(f"{len(ids)} tokens with {len(values)} log-probabilities")
         rollout = _c.tinkc_rollout()
@@ -130,12 +135,17 @@ class Datum(Owned):
         call(_c.tinkc_datum_from_rollout, byref(p), byref(rollout))
         return cls._of(p)
 
-    def set(self, name: str, values: Numbers) -> None:
+    def set(self, name: str, values: Numbers, dtype: str | None = None) -> None:
         """Sets an input of the loss function. Lists of lists and arrays may have two
-        dimensions."""
-        array, kept = c_array(values)
-        if name not in _NAMED:
-            array.dtype = _c.Dtype.INFER
+        dimensions. An input that no loss of the server has needs a type, "float32" or
+        "int64"."""
+        if dtype is None:
+            _check_inputs([name])
+        elif dtype not in _DTYPES:
+            raise ValueError(f"dtype is {dtype!r}, not 'float32' or 'int64'")
+        array, kept = c_array(values, name)
+        if dtype is not None:
+            array.dtype = _DTYPES[dtype]
         call(_c.tinkc_datum_set, self.p, encoded(name), byref(array))
         self._kept[name] = kept
 
@@ -151,12 +161,17 @@ class Datum(Owned):
         return tensor_view(self, _c.tinkc_datum_tensor(self.p, encoded(name)), name)
 
 
-# Inputs whose type follows from the name; others have the type of their numbers.
+# Inputs whose type follows from the name.
 _NAMES = (
     "target_tokens weights advantages logprobs clip_low_threshold clip_high_threshold "
     "sequence_ratio_mask".split()
 )
-_NAMED = frozenset(_NAMES)
+_DTYPES = {"float32": _c.Dtype.FLOAT32, "int64": _c.Dtype.INT64}
+
+
+def _check_inputs(names: Iterable[str]) -> None:
+    more = " (one of your own: datum.set(name, values, dtype='float32'))"
+    check_names(names, _NAMES, "Datum", "input", more)
 
 
 def tensor_view(owner: Any, tensor: int | None, name: str) -> memoryview:
@@ -257,8 +272,10 @@ class Trajectory(Owned):
 
 
 class Adam:
-    """Settings of a step of AdamW; what is None has the library's default."""
+    """Settings of a step of AdamW; what is None has the library's default (a learning rate of
+    1e-4)."""
 
+    @named
     def __init__(
         self,
         learning_rate: float | None = None,

@@ -12,7 +12,7 @@ import threading
 import weakref
 from _thread import allocate_lock
 from ctypes import byref, c_void_p, create_string_buffer, string_at
-from typing import Any, Callable, Generator, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Generator, Generic, TypeVar
 
 from . import _c
 from .errors import Error, Timeout, call, from_c, taken
@@ -54,6 +54,12 @@ class Future(Generic[T]):
 
     def __repr__(self) -> str:
         return f"<tinkc.Future: {self.explain()}>"
+
+    if not TYPE_CHECKING:  # a type checker knows the attributes
+
+        def __getattr__(self, name: str) -> Any:
+            hint = "" if name.startswith("_") else ": call .result() or await it first"
+            raise AttributeError(f"'Future' object has no attribute {name!r}{hint}")
 
     def done(self) -> bool:
         """Whether the operation has completed, with a result or an error."""

@@ -14,6 +14,7 @@ from ._convert import (
     kind,
     known,
     set_field,
+    set_seed,
     text,
     text_array,
     tokens,
@@ -158,6 +159,11 @@ def _stops(params: Any, stop: Any) -> Any:
     if isinstance(stop, str):
         params.stop = encoded(stop)
         return None
+    if not hasattr(stop, "__len__"):
+        hint = f": pass [{stop}]" if isinstance(stop, int) else ""
+        raise TypeError(
+            f"stop is {kind(stop)}, not a text or a list of texts or tokens{hint}"
+        )
     if len(stop) and isinstance(stop[0], str):
         kept = text_array(stop)
         params.stop_texts = cast(kept, POINTER(c_char_p))
@@ -198,11 +204,7 @@ class _Params:
         if max_tokens is not None:
             set_field(params, "max_tokens", max_tokens)
         if seed is not None:
-            if not hasattr(seed, "__index__"):
-                raise TypeError(f"seed is {kind(seed)}, not an integer")
-            if not 0 <= seed < 1 << 64:
-                raise ValueError(f"seed {seed} is not an unsigned 64-bit number")
-            params.has_seed, params.seed = True, seed
+            set_seed(params, seed)
         if temperature is not None:
             set_field(params, "temperature", temperature)
         if top_k is not None:

@@ -9,7 +9,16 @@ from ctypes import POINTER, byref, c_void_p, cast
 from typing import Any, Callable, Iterable, Mapping, NamedTuple
 
 from . import _c
-from ._convert import choice, encoded, known, pair_array, text
+from ._convert import (
+    choice,
+    encoded,
+    known,
+    named,
+    pair_array,
+    set_field,
+    set_seed,
+    text,
+)
 from ._handle import Closable, Owned
 from .errors import call
 from .future import Future, take_nothing, taker
@@ -196,6 +205,7 @@ class Service(Closable):
         """Asks which models the server offers."""
         return Future(_c.tinkc_service_capabilities(self._open().p), _take_models, self)
 
+    @named
     def create_sampling(
         self, base_model: str | None = None, *, path: str | None = None
     ) -> Future[Sampling]:
@@ -213,6 +223,7 @@ class Service(Closable):
         made = _c.tinkc_service_import_sampling(self._open().p, encoded(handle))
         return Future(made, take_sampling, self)
 
+    @named
     def create_training(
         self,
         base_model: str,
@@ -228,9 +239,9 @@ class Service(Closable):
         lora = _c.tinkc_lora_config()
         _c.tinkc_lora_config_init(byref(lora))
         if rank is not None:
-            lora.rank = rank
+            set_field(lora, "rank", rank)
         if seed is not None:
-            lora.has_seed, lora.seed = True, seed
+            set_seed(lora, seed)
         lora.train_unembed, lora.train_mlp, lora.train_attn = (
             train_unembed,
             train_mlp,

@@ -20,7 +20,17 @@ from ctypes import (
 from typing import Any, Callable, Mapping, NamedTuple, Sequence, Union
 
 from . import _c
-from ._convert import encoded, kind, known, pair_array, text, text_array, view
+from ._convert import (
+    encoded,
+    kind,
+    known,
+    named,
+    pair_array,
+    set_field,
+    text,
+    text_array,
+    view,
+)
 from ._handle import Closable, Owned
 from .data import Adam, Datum, datums
 from .errors import Error, call
@@ -364,6 +374,7 @@ class Training(Closable):
             _c.tinkc_training_optim_step(handle.p, params), _take_metrics, self
         )
 
+    @named
     def step(
         self,
         data: Sequence[Datum],
@@ -371,7 +382,8 @@ class Training(Closable):
         adam: Adam | None = None,
         config: Config | None = None,
     ) -> Future[Step]:
-        """Submits forward_backward and the optim_step that uses its gradients."""
+        """Submits forward_backward and the optim_step that uses its gradients; without `adam`
+        with a learning rate of 1e-4."""
         Adam._check(adam)
         handle, (fwdbwd, _kept) = self._open(), _fwdbwd_options(config)
         options = _c.tinkc_step_options()
@@ -390,7 +402,7 @@ class Training(Closable):
         handle, options = self._open(), _c.tinkc_save_options()
         _c.tinkc_save_options_init(byref(options))
         if given.get("ttl_seconds") is not None:
-            options.ttl_seconds = given["ttl_seconds"]
+            set_field(options, "ttl_seconds", given["ttl_seconds"])
         options.overwrite = given.get("overwrite", False)
         metadata = pair_array(given.get("metadata"))
         if metadata is not None:
