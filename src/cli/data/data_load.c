@@ -123,9 +123,8 @@ static tinkc_code read_example(loading *l, const tk_json *record)
         return tk_err_nomem(l->err);
     }
     l->about.kind = (uint8_t)example.kind;
-    if (problem[0] == '\0' && example.messages != NULL &&
-        l->source->loss_on != TINKC_LOSS_ON_ALL) {
-        data_roles_check(problem, &example);
+    if (problem[0] == '\0' && example.messages != NULL) {
+        data_roles_check(problem, &example, l->source->loss_on);
     }
     if (problem[0] == '\0' && l->source->tokenizer != NULL) {
         code = data_encode(&tokens, problem, &l->encoder, &example, l->err);

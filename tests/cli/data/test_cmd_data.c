@@ -264,8 +264,8 @@ static void test_data_bad_lines(void **state)
 static void test_data_roles(void **state)
 {
     static const char lines[] =
-        "r.jsonl:1: nothing to train on: no message of the assistant (roles: user, "
-        "asistant); did you mean \"assistant\"?\n"
+        "r.jsonl:1: message 1 has the unknown role \"asistant\"; did you mean "
+        "\"assistant\"?\n"
         "r.jsonl:2: nothing to train on: no message of the assistant (roles: user)\n"
         "r.jsonl:3: nothing to train on: the messages of the assistant have weight 0\n"
         "Error: 3 lines of r.jsonl cannot be used for training\n";
@@ -283,11 +283,62 @@ static void test_data_roles(void **state)
     program_run(&p, PROGRAM_ARGS("data", "check", "r.jsonl", "-t", MODEL));
     assert_string_equal(p.err.p, lines);
     program_run(&p, PROGRAM_ARGS("data", "check", "r.jsonl", "--loss-on", "all"));
-    assert_int_equal(p.code, 0);
+    assert_int_equal(p.code, 1);
+    EXPECT_SAID(&p.err, "Error: 1 line of r.jsonl cannot be used for training\n");
     program_write_file(&p, "e.jsonl", "\n");
     program_run(&p, PROGRAM_ARGS("data", "check", "e.jsonl"));
     assert_int_equal(p.code, 1);
     EXPECT_SAID(&p.err, "Error: there is nothing to train on in e.jsonl\n");
+    program_close(&p);
+}
+
+#define USER(text)   "{\"role\":\"user\",\"content\":\"" text "\"}"
+#define ANSWER(text) "{\"role\":\"assistant\",\"content\":\"" text "\"}"
+
+/* A misspelt role beside good ones, what other formats call a role, and empty answers. */
+static void test_data_unknown_roles(void **state)
+{
+    static const char lines[] =
+        "r.jsonl:1: message 0 has the unknown role \"usr\"; did you mean \"user\"?\n"
+        "r.jsonl:2: message 3 has the unknown role \"asistant\"; did you mean "
+        "\"assistant\"?\n"
+        "r.jsonl:3: message 0 has the unknown role \"human\"; did you mean \"user\"?\n"
+        "Error: 3 lines of r.jsonl cannot be used for training\n";
+    program p;
+    program_open(&p, TINKC_PROGRAM);
+    program_write_file(
+        &p, "r.jsonl",
+        "{\"messages\":[{\"role\":\"usr\",\"content\":\"a\"}," ANSWER(
+            "b") "]}\n"
+                 "{\"messages\":[" USER("a") "," ANSWER("b") "," USER(
+                     "c") ","
+                          "{\"role\":\"asistant\",\"content\":\"d\"}]}\n"
+                          "{\"messages\":[{\"role\":\"human\",\"content\":\"a\"}," ANSWER(
+                              "b") "]}\n"
+                                   "{\"messages\":[{\"role\":\"developer\",\"content\":\"a\"}," ANSWER(
+                                       "b") ","
+                                            "{\"role\":\"ipython\",\"content\":\"7\"}," ANSWER(
+                                                "b") "]}\n");
+    program_run(&p, PROGRAM_ARGS("data", "check", "r.jsonl"));
+    assert_int_equal(p.code, 1);
+    assert_string_equal(p.err.p, lines);
+    program_write_file(
+        &p, "e.jsonl",
+        "{\"messages\":[" USER("a") "," ANSWER(
+            "") "]}\n"
+                "{\"messages\":[" USER("a") "," ANSWER("") "," USER("a") "," ANSWER(
+                    "b") "]}\n"
+                         "{\"messages\":[" USER(
+                             "a") ",{\"role\":\"assistant\","
+                                  "\"content\":\"\",\"weight\":0}," USER("a") "," ANSWER(
+                                      "b") "]}\n");
+    program_run(&p, PROGRAM_ARGS("data", "check", "e.jsonl"));
+    EXPECT_SAID(&p.err,
+                "e.jsonl:1: message 1 is an empty answer; \"weight\": 0 leaves it "
+                "out\ne.jsonl:2: message 1 is an empty answer; ");
+    EXPECT_SAID(&p.err, "Error: 2 lines of e.jsonl");
+    program_run(&p, PROGRAM_ARGS("data", "check", "e.jsonl", "--loss-on", "last"));
+    EXPECT_SAID(&p.err, "Error: 1 line of e.jsonl");
     program_close(&p);
 }
 
@@ -518,12 +569,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_data_memory), /* first: the peak is that of all children */
-        cmocka_unit_test(test_data_formats),   cmocka_unit_test(test_data_shows),
-        cmocka_unit_test(test_data_files),     cmocka_unit_test(test_data_override),
-        cmocka_unit_test(test_data_foreign),   cmocka_unit_test(test_data_bad_lines),
-        cmocka_unit_test(test_data_roles),     cmocka_unit_test(test_data_templates),
-        cmocka_unit_test(test_data_hostile),   cmocka_unit_test(test_data_packed),
-        cmocka_unit_test(test_data_long_line),
+        cmocka_unit_test(test_data_formats),       cmocka_unit_test(test_data_shows),
+        cmocka_unit_test(test_data_files),         cmocka_unit_test(test_data_override),
+        cmocka_unit_test(test_data_foreign),       cmocka_unit_test(test_data_bad_lines),
+        cmocka_unit_test(test_data_unknown_roles), cmocka_unit_test(test_data_roles),
+        cmocka_unit_test(test_data_templates),     cmocka_unit_test(test_data_hostile),
+        cmocka_unit_test(test_data_packed),        cmocka_unit_test(test_data_long_line),
     };
     return cmocka_run_group_tests_name("cmd_data", tests, NULL, NULL);
 }
