@@ -31,9 +31,16 @@ static int do_save(chat *c, const char *path)
     if (path[0] == '\0') {
         return cmd_fail("/save needs the name of a file");
     }
+    if (!cmd_chat_talk_has_turns(&c->talk)) {
+        return cmd_fail("there is nothing to save: the conversation is empty");
+    }
     cmd_json_init(&json);
     cmd_chat_talk_put(&json, &c->talk);
-    return cmd_json_save(&json, path);
+    int result = cmd_json_append(&json, path);
+    if (result == CMD_OK) {
+        cmd_print(stderr, "Saved %zu messages as a line of %s.\n", c->talk.n, path);
+    }
+    return result;
 }
 
 static int do_model(chat *c, const char *name)
@@ -42,7 +49,12 @@ static int do_model(chat *c, const char *name)
         cmd_print(stderr, "%s\n", c->talk.model.name);
         return CMD_OK;
     }
-    return cmd_model_switch(&c->talk.model, c->talk.args, name, cmd_model_need_template);
+    int result =
+        cmd_model_switch(&c->talk.model, c->talk.args, name, cmd_model_need_template);
+    if (result == CMD_OK) {
+        cmd_print(stderr, "Continuing with %s.\n", c->talk.model.name);
+    }
+    return result;
 }
 
 static int do_retry(chat *c, const char *rest)
@@ -60,7 +72,18 @@ static int do_reset(chat *c, const char *rest)
 
 static int do_system(chat *c, const char *text)
 {
-    return cmd_chat_talk_system(&c->talk, text) ? CMD_OK : cmd_fail("out of memory");
+    const char *now = cmd_chat_talk_system_text(&c->talk);
+    bool drops = strcmp(text, "-") == 0;
+    if (text[0] == '\0') {
+        cmd_print(stderr, "%s\n", now != NULL ? now : "There is no system message.");
+        return CMD_OK;
+    }
+    if (!cmd_chat_talk_system(&c->talk, drops ? "" : text)) {
+        return cmd_fail("out of memory");
+    }
+    cmd_print(stderr, "New conversation %s.\n",
+              drops ? "without a system message" : "with this system message");
+    return CMD_OK;
 }
 
 static int do_quit(chat *c, const char *rest)
@@ -78,9 +101,13 @@ static const struct {
 } commands[] = {
     {"/retry", "", "sample another answer to the last message", do_retry},
     {"/reset", "", "start a new conversation", do_reset},
-    {"/system", "TEXT", "start a new conversation with this system message", do_system},
+    {"/system", "TEXT",
+     "start a new conversation with this system message (-: none);\n"
+     "                alone: show it",
+     do_system},
     {"/model", "NAME", "continue with another model; alone: show which it is", do_model},
-    {"/save", "FILE", "save the conversation as a line for 'tinkc train'", do_save},
+    {"/save", "FILE", "add the conversation to FILE, as a line for 'tinkc train'",
+     do_save},
     {"/help", "", "show this list", do_help},
     {"/quit", "", "quit (also Ctrl-D)", do_quit},
     {"/exit", "", NULL, do_quit},

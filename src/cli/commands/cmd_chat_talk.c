@@ -54,6 +54,16 @@ void cmd_chat_talk_reset(talk *t)
     }
 }
 
+const char *cmd_chat_talk_system_text(const talk *t)
+{
+    return has_system(t) ? t->messages[0].text : NULL;
+}
+
+bool cmd_chat_talk_has_turns(const talk *t)
+{
+    return t->n > (has_system(t) ? 1U : 0U);
+}
+
 bool cmd_chat_talk_system(talk *t, const char *text)
 {
     while (t->n > 0) {

@@ -28,6 +28,12 @@ void cmd_chat_talk_reset(talk *t);
 /* Sets the system message ("" for none) and drops all turns. False when memory ran out. */
 bool cmd_chat_talk_system(talk *t, const char *text);
 
+/* Returns the system message, or NULL; valid until the conversation changes. */
+const char *cmd_chat_talk_system_text(const talk *t);
+
+/* Whether there is a message besides the system message. */
+bool cmd_chat_talk_has_turns(const talk *t);
+
 /* Adds what the user wrote and the answer to it, which is shown. A turn that fails leaves
  * the conversation as it was. Ctrl-C ends the answer, whose beginning stays. Returns an
  * exit code. */

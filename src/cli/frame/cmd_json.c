@@ -3,10 +3,14 @@
  * program, so that the output is the same in every locale. */
 #include "cli/frame/cmd_json.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <tinkc/rest.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/limits.h"
@@ -220,6 +224,56 @@ int cmd_json_save(cmd_json *json, const char *path)
         goto out;
     }
     code = tk_file_replace(path, json->buf.p, json->buf.n, 0666, &err);
+out:
+    cmd_json_dispose(json);
+    return code == TINKC_OK ? CMD_OK : cmd_fail("%s", err.message);
+}
+
+/* Whether the file has a last line that no newline ends. */
+static bool is_open_line(int fd)
+{
+    struct stat st;
+    char last = '\n';
+    return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 &&
+           pread(fd, &last, 1, st.st_size - 1) == 1 && last != '\n';
+}
+
+static bool write_all(int fd, const char *p, size_t n)
+{
+    while (n > 0) {
+        ssize_t put = write(fd, p, n);
+        if (put < 0 && errno != EINTR) {
+            return false;
+        }
+        p += put > 0 ? put : 0;
+        n -= put > 0 ? (size_t)put : 0;
+    }
+    return true;
+}
+
+int cmd_json_append(cmd_json *json, const char *path)
+{
+    tk_err err = TK_ERR_INIT;
+    tinkc_code code = tk_json_finish(&json->w, &err);
+    if (code != TINKC_OK) {
+        goto out;
+    }
+    tk_buf_putc(&json->buf, '\n');
+    code = tk_buf_status(&json->buf, &err);
+    if (code != TINKC_OK) {
+        goto out;
+    }
+    int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    bool ok = fd >= 0 && (!is_open_line(fd) || write_all(fd, "\n", 1)) &&
+              write_all(fd, json->buf.p, json->buf.n);
+    int reason = errno;
+    if (fd >= 0 && close(fd) != 0 && ok) {
+        ok = false;
+        reason = errno;
+    }
+    if (!ok) {
+        code = tk_err_sys(&err, reason, "cannot write %s", path);
+    }
 out:
     cmd_json_dispose(json);
     return code == TINKC_OK ? CMD_OK : cmd_fail("%s", err.message);

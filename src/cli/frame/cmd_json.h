@@ -34,6 +34,10 @@ int cmd_json_print(cmd_json *json, const cmd_args *args);
  * the value. Returns CMD_FAILED after an error line. */
 int cmd_json_save(cmd_json *json, const char *path);
 
+/* Adds the one value that was written to the file `path`, as a line after those that are
+ * there, and frees the value. Returns CMD_FAILED after an error line. */
+int cmd_json_append(cmd_json *json, const char *path);
+
 /* Shows the value as one line at once and clears it for the next: an item of a list with
  * --format jsonl. Returns false when standard output is closed. */
 bool cmd_json_line(cmd_json *json);

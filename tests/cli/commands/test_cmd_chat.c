@@ -20,7 +20,8 @@ static void test_chat_turns(void **state)
                 "What is 1 + 1?\n/save one.json\n/quit\nWhat is 2 + 2?\n";
     program_run(&f.p, PROGRAM_ARGS(CHAT));
     assert_int_equal(f.p.code, 0);
-    assert_int_equal(f.p.err.n, 0);
+    assert_string_equal(f.p.err.p, "Saved 4 messages as a line of all.json.\n"
+                                   "Saved 2 messages as a line of one.json.\n");
     assert_string_equal(f.p.out.p, "5\n8\n2\n");
     assert_true(program_read_file(&f.p, "all.json", &saved, &n));
     assert_string_equal(saved,
@@ -32,6 +33,41 @@ static void test_chat_turns(void **state)
     assert_true(program_read_file(&f.p, "one.json", &saved, &n));
     assert_null(strstr(saved, "4 + 4"));
     tk_free(saved);
+    modelfix_close(&f);
+}
+
+/* /save adds a line to a file; commands that change something say so. */
+static void test_chat_says(void **state)
+{
+    modelfix f;
+    char *saved = NULL;
+    size_t n = 0;
+    modelfix_open(&f, NULL);
+    program_write_file(&f.p, "keep.jsonl", "{\"text\":\"mine\"}"); /* no newline */
+    f.p.input = "What is 2 + 3?\n/save keep.jsonl\n/reset\nWhat is 4 + 4?\n"
+                "/save keep.jsonl\n/reset\n/save keep.jsonl\n";
+    program_run(&f.p, PROGRAM_ARGS(CHAT));
+    assert_int_equal(f.p.code, 1);
+    assert_true(program_said(&f.p.err, "Error: there is nothing to save"));
+    assert_true(program_read_file(&f.p, "keep.jsonl", &saved, &n));
+    assert_string_equal(
+        saved, "{\"text\":\"mine\"}\n"
+               "{\"messages\":[{\"role\":\"user\",\"content\":\"What is 2 + 3?\"},"
+               "{\"role\":\"assistant\",\"content\":\"5\"}]}\n"
+               "{\"messages\":[{\"role\":\"user\",\"content\":\"What is 4 + 4?\"},"
+               "{\"role\":\"assistant\",\"content\":\"8\"}]}\n");
+    tk_free(saved);
+    f.p.input = "/system\n/system Be kind.\nWhat is 2 + 3?\n/system\n/save s.jsonl\n"
+                "/model " MODEL "\n/system -\n/system\n";
+    program_run(&f.p, PROGRAM_ARGS(CHAT));
+    assert_int_equal(f.p.code, 0);
+    assert_string_equal(f.p.err.p, "There is no system message.\n"
+                                   "New conversation with this system message.\n"
+                                   "Be kind.\n"
+                                   "Saved 3 messages as a line of s.jsonl.\n"
+                                   "Continuing with " MODEL ".\n"
+                                   "New conversation without a system message.\n"
+                                   "There is no system message.\n");
     modelfix_close(&f);
 }
 
@@ -66,7 +102,9 @@ static void test_chat_failures(void **state)
     } cases[] = {
         {"/nosuch\nWhat is 2 + 3?\n", "no such command: /nosuch"},
         {"/save\n", "/save needs the name"},
-        {"/save no/dir/file\n", "no/dir"},
+        {"What is 4 + 4?\n/save no/dir/file\n", "cannot write no/dir/file: No such"},
+        {"/save empty.json\n", "there is nothing to save"},
+        {"/system Be kind.\n/save empty.json\n", "there is nothing to save"},
         {"\xff\xfe\n", "Error: "},
     };
     modelfix f;
@@ -282,10 +320,11 @@ static void test_chat_silent_server(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_chat_turns),     cmocka_unit_test(test_chat_formats),
-        cmocka_unit_test(test_chat_failures),  cmocka_unit_test(test_chat_terminal),
-        cmocka_unit_test(test_chat_interrupt), cmocka_unit_test(test_chat_commands),
-        cmocka_unit_test(test_chat_editor),    cmocka_unit_test(test_chat_silent_server),
+        cmocka_unit_test(test_chat_says),          cmocka_unit_test(test_chat_turns),
+        cmocka_unit_test(test_chat_formats),       cmocka_unit_test(test_chat_failures),
+        cmocka_unit_test(test_chat_terminal),      cmocka_unit_test(test_chat_interrupt),
+        cmocka_unit_test(test_chat_commands),      cmocka_unit_test(test_chat_editor),
+        cmocka_unit_test(test_chat_silent_server),
     };
     return cmocka_run_group_tests_name("cmd_chat", tests, NULL, NULL);
 }
