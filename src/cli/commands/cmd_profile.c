@@ -41,6 +41,9 @@ static int check_add(const cmd_args *args)
                              "underscores, and starts with one of the first two.",
                              NAME_MAX_BYTES);
     }
+    if (cmd_has(args, "api-key") && cmd_has(args, "key-file")) {
+        return cmd_bad_usage(args, "Use one of --api-key and --key-file.");
+    }
     if (cmd_count(args, "set") > OPTIONS_MAX) {
         return cmd_bad_usage(args, "At most %d options are possible.", OPTIONS_MAX);
     }
@@ -52,16 +55,20 @@ static int check_add(const cmd_args *args)
     return CMD_OK;
 }
 
-/* Reads the key into `out`; "" without --key-file. */
+/* Reads the key into `out`; "" without --key-file and --api-key. */
 static int read_key(char out[KEY_MAX_BYTES + 1], const cmd_args *args)
 {
     tk_err err = TK_ERR_INIT;
     char *text = NULL;
     size_t n = 0;
     const char *path = cmd_text(args, "key-file", NULL);
+    const char *given = cmd_text(args, "api-key", "");
     out[0] = '\0';
     if (path == NULL) {
-        return CMD_OK;
+        (void)snprintf(out, KEY_MAX_BYTES + 1, "%s", given);
+        return strlen(given) <= KEY_MAX_BYTES
+                   ? CMD_OK
+                   : cmd_fail("the key is too long: at most %d bytes", KEY_MAX_BYTES);
     }
     if (tk_file_read(&text, &n, path, KEY_MAX_BYTES, &err) != TINKC_OK) {
         return cmd_fail("%s", err.message);
@@ -136,7 +143,8 @@ static int add(const cmd_args *args)
         result = cmd_profiles_save(&profiles, name, options, n, preferred);
     }
     if (result == CMD_OK) {
-        cmd_print(stdout, "Stored profile %s in %s.\n", name, profiles.path);
+        cmd_print(stdout, "Stored profile %s %s in %s.\n", name,
+                  key[0] != '\0' ? "and its key" : "without a key", profiles.path);
     }
     cmd_profiles_close(&profiles);
     tk_mem_wipe(key, sizeof(key));
@@ -182,7 +190,12 @@ static int list(const cmd_args *args)
                 break;
             }
         }
+        bool is_empty = rows.n == 0 && rows.format == CMD_TABLE;
         result = cmd_listing_end(&rows);
+        if (result == CMD_OK && is_empty) {
+            cmd_print(stderr, "There are no profiles; 'tinkc profile add NAME URL' "
+                              "stores one.\n");
+        }
     }
     cmd_profiles_close(&profiles);
     return result;
@@ -234,7 +247,8 @@ const cmd_spec cmd_profile_add = {
     .max_operands = 2,
     .help = "Store a server under a name.",
     .more =
-        "Replaces a profile of that name. --set stores further options of the library. "
+        "Replaces a profile of that name. --api-key is stored, too; --key-file keeps the key "
+        "out of the history of the shell. --set stores further options of the library. "
         "The file is for its owner only.\nPrograms with libtinkc use a profile with "
         "TINKC_PROFILE=NAME or the option \"profile\". The key of a profile is sent to "
         "its server only, and no other key is sent there.",

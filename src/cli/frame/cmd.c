@@ -128,6 +128,16 @@ static int do_work(const cmd_args *args)
                                 : command->run(args);
 }
 
+/* Returns the names of the operands after the first `given` ones. */
+static const char *missing_operands(const char *names, size_t given)
+{
+    for (size_t i = 0; i < given; i++) {
+        const char *blank = strchr(names, ' ');
+        names = blank != NULL ? blank + 1 : names;
+    }
+    return names;
+}
+
 static int run_command(cmd_args *args, int at, int argc, char *const *argv)
 {
     const cmd_spec *command = args->command;
@@ -142,9 +152,10 @@ static int run_command(cmd_args *args, int at, int argc, char *const *argv)
         return show_version();
     }
     if (args->n_operands < command->min_operands) {
-        size_t n = strlen(command->operands);
-        n -= n > 3 && strcmp(command->operands + n - 3, "...") == 0 ? 3 : 0;
-        return bad_usage(command, "Missing argument: %.*s.", (int)n, command->operands);
+        const char *missing = missing_operands(command->operands, args->n_operands);
+        size_t n = strlen(missing);
+        n -= n > 3 && strcmp(missing + n - 3, "...") == 0 ? 3 : 0;
+        return bad_usage(command, "Missing argument: %.*s.", (int)n, missing);
     }
     if (args->n_operands > command->max_operands) {
         return bad_usage(command, "Got unexpected extra argument (%s).",

@@ -96,6 +96,11 @@ static void test_profile_file(void **unused)
                   "\"http://lab:1\", \"has_key\": true}\n");
     run(&h, 0, NULL, "profile remove lab");
     expect_file(&h, "{\"profiles\":{}}\n");
+    run(&h, 0, "There are no profiles; 'tinkc profile add NAME URL'", "profile list");
+    run(&h, 0, "Stored profile lab and its key in",
+        "profile add lab http://lab:1 --api-key tml-lab-secret --set timeout=5000");
+    expect_file(&h, "{\"profiles\":{" LAB "}}\n");
+    run(&h, 0, "Stored profile lab without a key in", "profile add lab http://lab:1");
     end(&h);
 }
 
@@ -105,6 +110,9 @@ static void test_profile_refused(void **unused)
     begin(&h);
     run(&h, 2, "A name is", "profile add -- -x http://lab");
     run(&h, 2, "A name is", "profile add a/b http://lab");
+    run(&h, 2, "Missing argument: URL.", "profile add a");
+    run(&h, 2, "one of --api-key and --key-file",
+        "profile add a http://lab --api-key tml-a-secret --key-file %s", h.key);
     run(&h, 2, "NAME=VALUE", "profile add a http://lab --set timeout");
     run(&h, 1, "cannot set \"color\"", "profile add a http://lab --set color=red");
     run(&h, 1, "cannot set \"profile\"", "profile add a http://lab --set profile=b");
@@ -112,6 +120,7 @@ static void test_profile_refused(void **unused)
     run(&h, 1, "none", "profile add a http://lab --key-file none");
     run(&h, 2, "one of --local", "models --profile lab --base-url http://x");
     run(&h, 1, "no profile \"lap\"", "models --profile lap");
+    run(&h, 1, "Hint: 'tinkc profile list'", "models --profile lap");
     end(&h);
 }
 

@@ -41,7 +41,7 @@ static void test_cli_session_info(void **unused)
                   "\"sampler_ids\": []}\n");
     clifix_expect(&f, "session assign S p1", "");
     assert_non_null(strstr(clifix_last(&f)->body, "\"p1\""));
-    clifix_refused(&f, "session assign S", 2, "Missing argument: SESSION_ID PROJECT_ID.");
+    clifix_refused(&f, "session assign S", 2, "Missing argument: PROJECT_ID.");
     clifix_end(&f);
 }
 
