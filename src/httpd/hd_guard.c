@@ -103,6 +103,13 @@ bool hd_guard_takes(const hd_guard *guard, tk_str token)
     return guard->api_key == NULL || same_secret(token, guard->api_key);
 }
 
+/* Whether the caller has sent a key; libtinkc sends "tml-local" to loopback without one. */
+static bool sends_key(const hd_guard_caller *caller)
+{
+    return caller->authorization.n > 0 ||
+           (caller->key.n > 0 && !tk_str_is(caller->key, "tml-local"));
+}
+
 int hd_guard_check(const hd_guard *guard, const hd_guard_caller *caller, tk_err *err)
 {
     if (guard->loopback && caller->host.n > 0 && !is_local_name(caller->host)) {
@@ -123,7 +130,8 @@ int hd_guard_check(const hd_guard *guard, const hd_guard_caller *caller, tk_err 
         return 415;
     }
     if (!caller->open && !hd_guard_knows(guard, caller)) {
-        (void)tk_err_set(err, TINKC_E_AUTH, "Invalid API key");
+        (void)tk_err_set(err, TINKC_E_AUTH, "%s",
+                         sends_key(caller) ? "Invalid API key" : "no API key was sent");
         return 401;
     }
     return 0;

@@ -35,6 +35,17 @@
 
 /* ---- the data directory ---- */
 
+/* Names the server that has the directory; it has no URL yet while it starts. */
+static tinkc_code refuse_taken(const srv *server, tk_err *err)
+{
+    char url[256];
+    ssize_t n = pread(server->data_lock, url, sizeof(url) - 1, 0);
+    url[n > 0 ? n : 0] = '\0';
+    return tk_err_set(err, TINKC_E_STATE,
+                      "another server uses the data directory %s%s%s%s", server->data,
+                      n > 0 ? " (" : "", url, n > 0 ? ")" : "");
+}
+
 /* One server per directory. The lock file holds its URL, for programs that join it. */
 static tinkc_code lock_data(srv *server, tk_err *err)
 {
@@ -48,8 +59,7 @@ static tinkc_code lock_data(srv *server, tk_err *err)
         code = tk_err_sys(err, errno, "%s", path);
     } else if (flock(server->data_lock, LOCK_EX | LOCK_NB) != 0) {
         code = errno == EWOULDBLOCK
-                   ? tk_err_set(err, TINKC_E_STATE,
-                                "another server uses the data directory %s", server->data)
+                   ? refuse_taken(server, err)
                    : tk_err_sys(err, errno, "%s: its file system has no locks", path);
         (void)close(server->data_lock);
         server->data_lock = -1; /* the file holds the URL of the other server */

@@ -101,7 +101,8 @@ static const struct {
     int status;
     const char *text, *at;
 } all[] = {
-    {"POST", "/fail", NULL, "", 401, "Invalid API key", "/fail"},
+    {"POST", "/fail", NULL, "", 401, "no API key was sent", "/fail"},
+    {"POST", "/fail", "X-API-Key: tml-other\r\n", "", 401, "Invalid API key", "/fail"},
     {"POST", "/none", KEY, "", 404, "Not Found", "/none"},
     {"GET", "/fail", KEY, NULL, 405, "Method Not Allowed", "/fail"},
     {"POST", "/fail/a", KEY, "123456789", 413, "the body is too large", "/fail/*"},

@@ -222,7 +222,11 @@ static int serve_until_signal(const serve *s)
     block_signals(&set);
     return_memory();
     if (srv_start(&server, &s->options, &err) != TINKC_OK) {
-        return cmd_fail("%s", err.message);
+        bool is_taken = err.code == TINKC_E_STATE && !s->is_private;
+        return is_taken ? cmd_fail_hint("Use that one, or give this one a directory of "
+                                        "its own with --data DIR.",
+                                        "%s", err.message)
+                        : cmd_fail("%s", err.message);
     }
     int result = CMD_OK;
     if (s->is_private && !cmd_local_watch(s->options.data)) {

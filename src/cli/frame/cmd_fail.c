@@ -7,6 +7,7 @@
 
 #include "base/redact.h"
 #include "cli/frame/cmd_int.h"
+#include "cli/frame/cmd_local.h"
 #include "cli/frame/cmd_out.h"
 #include "cli/frame/cmd_paste.h"
 #include "cli/frame/cmd_print.h"
@@ -93,6 +94,9 @@ static const char *hint_of_message(tinkc_code code, const char *message)
     } rows[] = {
         {TINKC_E_CONFIG, "no API key", KEY_HINT},
         {TINKC_E_CONFIG, "an API key", KEY_HINT},
+        {TINKC_E_CONFIG, "there is no profile",
+         "'tinkc profile list' shows those that there are; 'tinkc profile add' stores "
+         "one."},
         {TINKC_E_CONFIG, "base URL", "Set TINKER_BASE_URL or --base-url."},
         {TINKC_E_CONNECTION, "there is no server at https://",
          "Check the network, the proxy (HTTPS_PROXY) and the base URL, or add --local; "
@@ -213,9 +217,22 @@ static int report(tinkc_error **error, const char *text, const char *hint)
     return cmd_interrupted() ? CMD_INTERRUPTED : CMD_FAILED;
 }
 
+/* --local joins a server that runs already, also one with a key of its own. */
+static const char *hint_of_local(char out[LINE_BYTES], const tinkc_error *error)
+{
+    if (tinkc_error_code(error) != TINKC_E_AUTH || !cmd_local_is_used()) {
+        return NULL;
+    }
+    (void)snprintf(out, LINE_BYTES,
+                   "--local joined the server at %s, which was started with a key: set "
+                   "TINKER_API_KEY or --api-key to it, or stop that server.",
+                   cmd_local_url());
+    return out;
+}
+
 int cmd_fail_error(tinkc_error **error, const char *format, ...)
 {
-    char what[LINE_BYTES / 2] = "";
+    char what[LINE_BYTES / 2] = "", about_local[LINE_BYTES];
     char text[LINE_BYTES];
     if (format != NULL && format[0] != '\0') {
         va_list list;
@@ -226,6 +243,8 @@ int cmd_fail_error(tinkc_error **error, const char *format, ...)
     bool offered = tinkc_error_http_status(*error) != 501;
     const words *w = offered ? words_of(tinkc_error_code(*error)) : &not_offered;
     const char *hint = offered ? cmd_hint_of(*error) : not_offered.hint;
+    const char *local = hint_of_local(about_local, *error);
+    hint = local != NULL ? local : hint;
     (void)snprintf(text, sizeof(text), "%s%s%s%s%s", what, what[0] != '\0' ? ": " : "",
                    w->what != NULL ? w->what : "", w->what != NULL ? ": " : "",
                    tinkc_error_message(*error));

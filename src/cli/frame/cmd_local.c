@@ -340,6 +340,11 @@ bool cmd_local_is_used(void)
     return local.url[0] != '\0';
 }
 
+const char *cmd_local_url(void)
+{
+    return local.url;
+}
+
 void cmd_local_end(void)
 {
     local.url[0] = '\0';

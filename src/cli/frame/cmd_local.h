@@ -31,6 +31,9 @@ int cmd_local_start(cmd_local *out, const cmd_args *args);
 /* Returns whether this process uses a server of --local now. */
 bool cmd_local_is_used(void);
 
+/* Returns the URL of that server; "" without one. */
+const char *cmd_local_url(void);
+
 /* Releases the server. If this process started it and no other command uses it, waits
  * until it has stopped. */
 void cmd_local_end(void);

@@ -13,6 +13,11 @@ bool cmd_local_is_used(void)
     return false;
 }
 
+const char *cmd_local_url(void)
+{
+    return "";
+}
+
 char *cmd_local_data(void)
 {
     return NULL;

@@ -182,6 +182,30 @@ static void test_local_joins(void **state)
     program_close(&p);
 }
 
+/* A server with a key of its own: the hint names the server and its key. */
+static void test_local_joins_keyed(void **state)
+{
+    program p, q;
+    char xdg[XDG_BYTES];
+    open_both(&p, &q, xdg);
+    program_start(&p, PROGRAM_ARGS("serve", "--port", "0", "--api-key", "tml-its-own"));
+    assert_true(program_wait_text(&p, false, "listening on http://127.0.0.1:"));
+    program_run(&q, PROGRAM_ARGS("--local", "run", "list"));
+    assert_int_equal(q.code, 1);
+    assert_true(program_said(&q.err, "no API key was sent\nHint: --local joined the "
+                                     "server at http://127.0.0.1:"));
+    program_run(&q, PROGRAM_ARGS("--local", "run", "list", "--api-key", "tml-its-own"));
+    assert_int_equal(q.code, 0);
+    program_run(&q, PROGRAM_ARGS("serve", "--port", "0"));
+    assert_int_equal(q.code, 1);
+    assert_true(program_said(&q.err, "(http://127.0.0.1:"));
+    assert_true(program_said(&q.err, "--data DIR"));
+    assert_int_equal(kill(p.pid, SIGTERM), 0);
+    program_end(&p);
+    program_close(&q);
+    program_close(&p);
+}
+
 /* The first command ends, or is killed; the second, which joined its server, keeps it,
  * and the first does not wait for the second. Both are over: so is the server. */
 static void test_local_outlives_its_starter(void **state)
@@ -249,6 +273,7 @@ int main(void)
         cmocka_unit_test(test_local_command),
         cmocka_unit_test(test_local_killed),
         cmocka_unit_test(test_local_has_a_key),
+        cmocka_unit_test(test_local_joins_keyed),
         cmocka_unit_test(test_local_joins),
         cmocka_unit_test(test_local_outlives_its_starter),
         cmocka_unit_test(test_local_all_at_once),
