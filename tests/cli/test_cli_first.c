@@ -99,7 +99,8 @@ static void test_cli_first_wrong_model(void **unused)
                     &(fakeapi_step){.status = 400, .body = "{\"detail\":\"no\"}"});
     clifix_refused(
         &f, "sample -m a-model-with-a-long-name --tokens 1", 1,
-        "Error: a-model-with-a-long-name is not served here; served: "
+        "Error: a-model-with-a-long-name is neither a checkpoint nor a model that is "
+        "served here; served: "
         "somebody/a-model-with-a-long-name-70B-Instruct\n"
         "Hint: Did you mean 'somebody/a-model-with-a-long-name-70B-Instruct'?\n");
     /* `train` looks for the tokenizer first, which nothing knows */

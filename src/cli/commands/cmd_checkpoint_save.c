@@ -71,7 +71,7 @@ static int save_on(const cmd_args *args, tinkc_service *service, const char *mod
     options.ttl_seconds = cmd_int(args, "ttl", -1);
     if (tinkc_service_create_training_wait(&training, service, s.model, &lora, &error) !=
         TINKC_OK) {
-        return cmd_served_fail(service, s.model, &error);
+        return cmd_served_fail(service, s.model, CMD_BASE, &error);
     }
     int result = CMD_FAILED;
     s.model_id = tinkc_training_model_id(training);

@@ -7,11 +7,13 @@
 #include <tinkc/rest.h>
 
 #include "base/mem.h"
+#include "base/similar.h"
 #include "base/str.h"
 #include "cli/frame/cmd_rest.h"
 
-#define LIST_MAX   100000
-#define PREFIX_MIN 4 /* characters of the id of a run */
+#define LIST_MAX    100000
+#define SIMILAR_MAX 1000 /* checkpoints, the newest first, among which to guess */
+#define PREFIX_MIN  4    /* characters of the id of a run */
 
 typedef enum step { STEP_NONE, STEP_LATEST, STEP_NUMBER } step;
 
@@ -270,6 +272,48 @@ int cmd_lookup_checkpoint(cmd_lookup *out, tinkc_service *service, const char *t
     tk_free(s.best);
     tk_free(s.other);
     return result;
+}
+
+/* Keeps the name of the checkpoint if it is more like what was typed. */
+static bool try_name(tk_similar *like, char **best, const tinkc_checkpoint *checkpoint)
+{
+    parts p;
+    if (!read_parts(&p, checkpoint->path)) {
+        return true;
+    }
+    char *name = tk_strndup(p.name.p, p.name.n);
+    if (name == NULL) {
+        return false;
+    }
+    tk_similar_try(like, name);
+    if (like->best == name) {
+        tk_free(*best);
+        *best = name;
+    } else {
+        tk_free(name);
+    }
+    return true;
+}
+
+char *cmd_lookup_similar(tinkc_service *service, const char *typed)
+{
+    tinkc_pager *pager = NULL;
+    tinkc_pager_options options = TINKC_PAGER_OPTIONS_INIT;
+    pattern wanted = {.step = STEP_NONE};
+    char *best = NULL;
+    read_name(&wanted, tk_str_of(typed));
+    tk_similar like = {.typed = wanted.name};
+    options.limit = SIMILAR_MAX;
+    tinkc_code code = tinkc_pager_checkpoints(&pager, service, &options, NULL);
+    while (code == TINKC_OK && !cmd_interrupted()) {
+        const tinkc_checkpoint *checkpoint = NULL;
+        code = tinkc_pager_next_checkpoint(&checkpoint, pager, NULL);
+        if (code == TINKC_OK && !try_name(&like, &best, checkpoint)) {
+            break;
+        }
+    }
+    tinkc_pager_close(&pager);
+    return best;
 }
 
 /* ---- runs ---- */

@@ -17,6 +17,11 @@ typedef struct cmd_lookup {
 int cmd_lookup_checkpoint(cmd_lookup *out, tinkc_service *service, const char *typed,
                           cmd_want want);
 
+/* Returns the name of the checkpoint that was probably meant, which the caller frees with
+ * tk_free. NULL: none is like it, or the server has no list. The name of a checkpoint of
+ * which only the step does not exist is like it. */
+char *cmd_lookup_similar(tinkc_service *service, const char *typed);
+
 /* Gives the id of the run that starts with `typed`; `typed` itself when none does or the
  * server has no list. */
 int cmd_lookup_run(char **out, tinkc_service *service, const char *typed);

@@ -106,7 +106,7 @@ static int open_typed(cmd_model *model, const cmd_args *args, const char *typed,
     if (tinkc_service_create_sampling_wait(&model->sampling, model->service,
                                            is_path ? NULL : name, is_path ? name : NULL,
                                            &error) != TINKC_OK) {
-        return cmd_served_fail(model->service, name, &error);
+        return cmd_served_fail(model->service, name, CMD_MODEL, &error);
     }
     return open_tokenizer(model, args, typed, needs_text);
 }

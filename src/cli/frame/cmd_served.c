@@ -6,13 +6,16 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/mem.h"
 #include "base/similar.h"
 #include "cli/frame/cmd_local.h"
+#include "cli/frame/cmd_lookup.h"
 #include "cli/frame/cmd_resolve.h"
 #include "cli/frame/cmd_rest.h"
 
 #define SHOWN_MAX  8
 #define LIST_BYTES 4096
+#define HINT_BYTES 256
 
 /* Whether the name may be the reason: the server refused it, or no tokenizer is known for
  * it, which may be looked for before the server is asked. */
@@ -35,10 +38,41 @@ static bool has(const tinkc_capabilities *all, const char *model)
     return false;
 }
 
-static int refuse(const tinkc_capabilities *all, const char *model)
+/* Writes what to do: `best` is the model that was probably meant, or NULL. */
+static void advise(char hint[HINT_BYTES], tinkc_service *service, const char *model,
+                   bool may_be_checkpoint, const char *best)
 {
-    char hint[256] = "'tinkc models' lists them.";
+    char *like = NULL;
+    if (best == NULL && may_be_checkpoint) {
+        like = cmd_lookup_similar(service, model);
+        best = like;
+    }
+    if (best != NULL) {
+        const char *step = like != NULL ? strrchr(model, '@') : NULL;
+        bool is_step = step != NULL && strncmp(model, like, strlen(like)) == 0 &&
+                       model + strlen(like) == step;
+        (void)snprintf(hint, HINT_BYTES,
+                       is_step ? "'tinkc checkpoint list' shows the steps of %.160s."
+                               : "Did you mean '%.200s'?",
+                       best);
+    } else if (strchr(model, '/') != NULL && cmd_local_is_used()) {
+        (void)snprintf(hint, HINT_BYTES, "'tinkc pull %.160s' fetches it from the hub.",
+                       model);
+    } else {
+        (void)snprintf(hint, HINT_BYTES, "%s",
+                       may_be_checkpoint
+                           ? "'tinkc models' and 'tinkc checkpoint list' show yours."
+                           : "'tinkc models' lists them.");
+    }
+    tk_free(like);
+}
+
+static int refuse(const tinkc_capabilities *all, tinkc_service *service,
+                  const char *model, cmd_want want)
+{
+    char hint[HINT_BYTES];
     size_t n = tinkc_capabilities_count(all);
+    bool may_be_checkpoint = want == CMD_MODEL && strchr(model, '/') == NULL;
     tk_similar search = {.typed = tk_str_of(model)};
     tk_buf list;
     tk_buf_init(&list, LIST_BYTES);
@@ -53,21 +87,19 @@ static int refuse(const tinkc_capabilities *all, const char *model)
     if (n > SHOWN_MAX) {
         tk_buf_printf(&list, " and %zu more", n - SHOWN_MAX);
     }
-    if (search.best != NULL) {
-        (void)snprintf(hint, sizeof(hint), "Did you mean '%.200s'?", search.best);
-    }
-    if (search.best == NULL && strchr(model, '/') != NULL && cmd_local_is_used()) {
-        (void)snprintf(hint, sizeof(hint), "'tinkc pull %.160s' fetches it from the hub.",
-                       model);
-    }
+    advise(hint, service, model, may_be_checkpoint, search.best);
     const char *text = tk_buf_cstr(&list);
-    int result = cmd_fail_hint(hint, "%s is not served here; served: %s", model,
-                               text != NULL ? text : "");
+    int result = cmd_fail_hint(
+        hint, "%s is %s; served: %s", model,
+        may_be_checkpoint ? "neither a checkpoint nor a model that is served here"
+                          : "not served here",
+        text != NULL ? text : "");
     tk_buf_dispose(&list);
     return result;
 }
 
-int cmd_served_fail(tinkc_service *service, const char *model, tinkc_error **error)
+int cmd_served_fail(tinkc_service *service, const char *model, cmd_want want,
+                    tinkc_error **error)
 {
     tinkc_capabilities *all = NULL;
     bool is_path = cmd_rest_scheme(model) > 0;
@@ -79,7 +111,7 @@ int cmd_served_fail(tinkc_service *service, const char *model, tinkc_error **err
                tinkc_service_capabilities_wait(&all, service, NULL) == TINKC_OK &&
                tinkc_capabilities_count(all) > 0 && !has(all, model)) {
         tinkc_error_free(error);
-        result = refuse(all, model);
+        result = refuse(all, service, model, want);
     } else {
         result = cmd_fail_error(error, "Cannot open %s", model);
     }

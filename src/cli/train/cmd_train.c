@@ -210,7 +210,8 @@ static int open_model(train *t)
                                                   &lora, &error);
     }
     if (code != TINKC_OK) {
-        return cmd_served_fail(t->service, from != NULL ? from : t->model, &error);
+        return cmd_served_fail(t->service, from != NULL ? from : t->model, CMD_BASE,
+                               &error);
     }
     return CMD_OK;
 }
@@ -222,7 +223,7 @@ static int open_tokenizer(train *t)
     options.tokenizer_id = t->settings[TRAIN_TOKENIZER];
     if (tinkc_service_get_tokenizer(&t->tokenizer, t->service, t->model, &options,
                                     &error) != TINKC_OK) {
-        return cmd_served_fail(t->service, t->model, &error);
+        return cmd_served_fail(t->service, t->model, CMD_BASE, &error);
     }
     tinkc_code code = tinkc_chat_template_of(&t->tpl, t->tokenizer, NULL, &error);
     if (code != TINKC_OK && code != TINKC_E_MISSING) {

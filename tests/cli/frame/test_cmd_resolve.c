@@ -105,6 +105,19 @@ static void test_resolve_only_model(void **state)
     program_run(&f.p, PROGRAM_ARGS("sample", "-m", "initial", SAMPLE));
     expect(&f.p, 0, "");
     program_run(&f.p, PROGRAM_ARGS("sample", "-m", "initia", SAMPLE));
+    expect(
+        &f.p, 1,
+        "initia is neither a checkpoint nor a model that is served here; served: " MODELFIX_NAME
+        "\nHint: Did you mean 'initial'?");
+    program_run(&f.p, PROGRAM_ARGS("sample", "-m", "initial@3", SAMPLE));
+    expect(&f.p, 1, "checkpoint list' shows the steps of initial.");
+    program_run(&f.p, PROGRAM_ARGS("sample", "-m", "bookings", SAMPLE));
+    expect(&f.p, 1, "checkpoint list' show yours.");
+    f.p.input = "/model initia\n";
+    program_run(&f.p, PROGRAM_ARGS("chat"));
+    expect(&f.p, 1, "Hint: Did you mean 'initial'?");
+    f.p.input = NULL;
+    program_run(&f.p, PROGRAM_ARGS("checkpoint", "save", "-m", "initia"));
     expect(&f.p, 1, "initia is not served here; served: " MODELFIX_NAME);
     const srv_pair alias = {"initial", MODELFIX_NAME};
     srvfix_restart(&f.srv, (srv_options){.aliases = &alias, .n_aliases = 1});
