@@ -17,8 +17,8 @@ static void on_event(void *user, const ca_event *event)
     if (event->kind == CA_EVENT_CALL) {
         tk_buf_printf(&w->shown, "[%s %s]", event->call->name, event->call->arguments);
     } else {
-        tk_buf_printf(&w->shown, event->kind == CA_EVENT_REASONING ? "(" TK_STR_FMT ")"
-                                                                   : TK_STR_FMT,
+        tk_buf_printf(&w->shown,
+                      event->kind == CA_EVENT_REASONING ? "(" TK_STR_FMT ")" : TK_STR_FMT,
                       TK_STR_ARG(event->text));
     }
 }
