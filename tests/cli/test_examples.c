@@ -54,6 +54,16 @@ static void test_examples_sft_cpp(void **unused)
     assert_true(last < first / 5);
     assert_non_null(strstr(line, "\nA heron is a bird with long legs.\n"));
 }
+
+/* The program of the guide: one sample for each prompt, in any order, then the runs. */
+static void test_examples_tokens_cpp(void **unused)
+{
+    const char *line = examples_line(&examples_one, "cpp/04_tokens", NULL, "after ");
+    assert_non_null(strstr(line, "after 1 tokens: heron is a bird with long legs.\n"));
+    assert_non_null(strstr(line, "after 2 tokens:on is a bird with long legs.\n"));
+    assert_non_null(strstr(line, "after 3 tokens: is a bird with long legs.\n"));
+    assert_non_null(strstr(line, " of rank 8\n"));
+}
 #endif
 
 /* A-032, M-173: the training loop of the guide; the questions were not trained. */
@@ -233,6 +243,7 @@ int main(void)
         cmocka_unit_test(test_examples_sft),
 #ifdef EXAMPLES_CPP
         cmocka_unit_test(test_examples_sft_cpp),
+        cmocka_unit_test(test_examples_tokens_cpp),
 #endif
         cmocka_unit_test(test_examples_dpo),
         cmocka_unit_test(test_examples_optimizer),

@@ -41,6 +41,7 @@ static_assert(can_borrow<tinkc::span<const std::int32_t>>());
 static_assert(!can_borrow<std::vector<std::int32_t>>());
 static_assert(!can_borrow<const std::vector<std::int32_t>>());
 static_assert(!can_borrow<std::array<std::int32_t, 2>>());
+static_assert(can_borrow<tinkc::encoding &>() && !can_borrow<tinkc::encoding>());
 static_assert(!can_borrow<std::initializer_list<std::int32_t>>());
 static_assert(!can_borrow_braces<tinkc::model_input>());
 static_assert(std::is_constructible_v<tinkc::rest, tinkc::service &>);
@@ -302,6 +303,11 @@ static void test_cpp_texts()
     CHECK(encoding.ids().size() > 3 && tokenizer.count(text) == encoding.ids().size());
     CHECK(tokenizer.decode(encoding.ids()) == text);
     CHECK(tokenizer.encode("").ids().empty() && tokenizer.decode({}).empty());
+    CHECK(tokenizer.encode("What")[0] == encoding[0]); /* an encoding is a range of ids */
+    CHECK(tinkc::model_input::from(tokenizer.encode(text)).tokens() ==
+          std::vector<std::int32_t>(encoding.begin(), encoding.end()));
+    CHECK(encoding.data() == encoding.ids().data() && tinkc::encoding().size() == 0);
+    CHECK(tinkc::encoding().begin() == tinkc::encoding().end());
     tinkc::encode_options with_offsets;
     with_offsets.offsets = true;
     auto placed = tokenizer.encode(text, with_offsets);

@@ -13,7 +13,7 @@
 namespace tinkc
 {
 
-/* The ids of a text. */
+/* The ids of a text: a range of them. */
 class encoding : public detail::handle<tinkc_encoding, tinkc_encoding_free>
 {
   public:
@@ -25,6 +25,11 @@ class encoding : public detail::handle<tinkc_encoding, tinkc_encoding_free>
         const std::int32_t *ids = tinkc_encoding_ids(&n, c_);
         return {ids, n};
     }
+    const std::int32_t *data() const noexcept { return ids().data(); }
+    std::size_t size() const noexcept { return ids().size(); }
+    const std::int32_t *begin() const noexcept { return ids().begin(); }
+    const std::int32_t *end() const noexcept { return ids().end(); }
+    std::int32_t operator[](std::size_t i) const noexcept { return ids()[i]; }
     /* Returns two numbers per id, the bytes [begin, end) of the text that it covers; nothing
      * unless options.offsets was set. */
     span<const std::size_t> offsets() const noexcept

@@ -10,6 +10,8 @@
 #include "base/mem.h"
 #include "client/future/future_int.h"
 
+#define NO_QUEUE "no queue: open one with tinkc_queue_open (C++: tinkc::queue::open())"
+
 struct tinkc_queue {
     atomic_size_t refs;
     tk_mutex lock;
@@ -155,8 +157,11 @@ static tinkc_code attach(tinkc_queue *queue, tinkc_future *future, void *tag)
 tinkc_code tinkc_queue_add(tinkc_queue *queue, tinkc_future *future, void *tag,
                            tinkc_error **err)
 {
-    if (queue == NULL || future == NULL) {
-        return tk_error_tell(err, TINKC_E_STATE, "no queue, or no future");
+    if (queue == NULL) {
+        return tk_error_tell(err, TINKC_E_STATE, NO_QUEUE);
+    }
+    if (future == NULL) {
+        return tk_error_tell(err, TINKC_E_STATE, "no future");
     }
     if (future->is_static) { /* it cannot be linked */
         return tk_error_tell(err, TINKC_E_NOMEM, "out of memory");
@@ -240,9 +245,11 @@ static tinkc_code refuse_take(const tinkc_queue *queue, bool in_time, tk_err *er
 tinkc_code tinkc_queue_take(tinkc_future **future, void **tag, tinkc_queue *queue,
                             int64_t timeout_ms, tinkc_error **error)
 {
-    if (queue == NULL || future == NULL) {
-        return tk_error_tell(error, TINKC_E_STATE,
-                             "no queue, or no place for the future");
+    if (queue == NULL) {
+        return tk_error_tell(error, TINKC_E_STATE, NO_QUEUE);
+    }
+    if (future == NULL) {
+        return tk_error_tell(error, TINKC_E_STATE, "no place for the future");
     }
     tk_err err = TK_ERR_INIT;
     int64_t deadline_ns = tk_wait_deadline_ns(timeout_ms);

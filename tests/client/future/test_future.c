@@ -127,6 +127,7 @@ static void test_future_error_and_cause(void **unused)
 static void test_future_null(void **unused)
 {
     tinkc_future *none = NULL;
+    tinkc_error *err = NULL;
     tinkc_wait wait = TINKC_WAIT_INIT;
     char text[64];
     size_t index;
@@ -142,7 +143,9 @@ static void test_future_null(void **unused)
     assert_true(tinkc_future_explain(text, sizeof(text), NULL) > 0);
     assert_int_equal(tinkc_future_wait_any(&index, &none, 1, 0), TINKC_E_STATE);
     assert_int_equal(tinkc_future_wait_all(&none, 1, 0), TINKC_E_STATE);
-    assert_int_equal(tinkc_queue_add(NULL, NULL, NULL, NULL), TINKC_E_STATE);
+    assert_int_equal(tinkc_queue_add(NULL, NULL, NULL, &err), TINKC_E_STATE);
+    assert_non_null(strstr(tinkc_error_message(err), "tinkc_queue_open"));
+    tinkc_error_free(&err);
     assert_int_equal(tinkc_queue_fd(NULL), -1);
     assert_int_equal(tinkc_queue_pending(NULL), 0);
 }
