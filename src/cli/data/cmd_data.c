@@ -78,9 +78,10 @@ static int read_and_show(data_command *d)
         result =
             cmd_fail("there is nothing to train on in %s", data_read_name(&d->files));
     } else if (result == CMD_OK && d->set.problems > 0) {
-        result =
-            cmd_fail("%zu %s of %s cannot be used for training", d->set.problems,
-                     d->set.problems == 1 ? "line" : "lines", data_read_name(&d->files));
+        result = cmd_fail_hint(
+            "Fix them, or leave them out with --skip-bad when you train.",
+            "%zu %s of %s cannot be used for training", d->set.problems,
+            d->set.problems == 1 ? "line" : "lines", data_read_name(&d->files));
     }
     return result;
 }

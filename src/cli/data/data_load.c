@@ -164,7 +164,9 @@ static tinkc_code read_json(loading *l, tk_str text)
     }
     if (code != TINKC_OK) {
         const char *word = not_a_number(text);
-        refuse(l, "not JSON: %s%s", word != NULL ? word : err.message,
+        const char *reason =
+            strncmp(err.message, "JSON: ", 6) == 0 ? err.message + 6 : err.message;
+        refuse(l, "not JSON: %s%s", word != NULL ? word : reason,
                word != NULL ? " is not a JSON number" : "");
         return TINKC_OK;
     }

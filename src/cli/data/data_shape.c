@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "base/similar.h"
 
 typedef struct shaping {
     tk_arena *arena;
@@ -496,6 +497,27 @@ static const struct row *find_row(const tk_json *record, data_kind wanted)
     return NULL;
 }
 
+/* Returns the key that was probably meant by one of the record's, or NULL. */
+static const char *similar_key(const tk_json *record, data_kind wanted)
+{
+    for (size_t i = 0; i < record->as.object.n; i++) {
+        tk_similar search = {.typed = record->as.object.members[i].key};
+        for (size_t r = 0; r < TK_ARRAY_LEN(rows); r++) {
+            const char *const keys[] = {rows[r].first, rows[r].second};
+            for (size_t k = 0; k < 2 && keys[k] != NULL; k++) {
+                bool is_there = tk_json_get(record, keys[k]) != NULL;
+                if ((wanted == DATA_ANY || rows[r].kind == wanted) && !is_there) {
+                    tk_similar_try(&search, keys[k]);
+                }
+            }
+        }
+        if (search.best != NULL && !tk_str_is(search.typed, search.best)) {
+            return search.best;
+        }
+    }
+    return NULL;
+}
+
 /* Says that the record is in no known format. */
 static void refuse_record(shaping *s, data_kind wanted)
 {
@@ -519,9 +541,12 @@ static void refuse_record(shaping *s, data_kind wanted)
     } else if (tk_json_get(record, "role") != NULL) {
         refuse(s, "is one message; a conversation is {\"messages\": [...]}");
     } else {
-        refuse(s, "is not %s%s (it has: %s)",
+        const char *like = similar_key(record, wanted);
+        refuse(s, "is not %s%s (it has: %s)%s%s%s",
                wanted == DATA_ANY ? "in a known format" : kinds[wanted].name,
-               wanted == DATA_ANY ? "" : " data", keys);
+               wanted == DATA_ANY ? "" : " data", keys,
+               like != NULL ? "; did you mean \"" : "", like != NULL ? like : "",
+               like != NULL ? "\"?" : "");
     }
 }
 

@@ -232,6 +232,8 @@ static void test_data_foreign(void **state)
 
 /* ---- bad lines ---- */
 
+#define SKIP_HINT "Hint: Fix them, or leave them out with --skip-bad when you train.\n"
+
 static void test_data_bad_lines(void **state)
 {
     program p;
@@ -254,7 +256,7 @@ static void test_data_bad_lines(void **state)
         "trained on\n"
         "d.jsonl:5: turn 0 is from \"alice\", who is not known\n"
         "... and 2 more lines\n"
-        "Error: 5 lines of d.jsonl cannot be used for training\n");
+        "Error: 5 lines of d.jsonl cannot be used for training\n" SKIP_HINT);
     EXPECT_SAID(&p.out, "d.jsonl: 1 conversation (question/answer)\n");
     program_close(&p);
 }
@@ -268,7 +270,7 @@ static void test_data_roles(void **state)
         "\"assistant\"?\n"
         "r.jsonl:2: nothing to train on: no message of the assistant (roles: user)\n"
         "r.jsonl:3: nothing to train on: the messages of the assistant have weight 0\n"
-        "Error: 3 lines of r.jsonl cannot be used for training\n";
+        "Error: 3 lines of r.jsonl cannot be used for training\n" SKIP_HINT;
     program p;
     program_open(&p, TINKC_PROGRAM);
     program_write_file(&p, "r.jsonl",
@@ -303,7 +305,7 @@ static void test_data_unknown_roles(void **state)
         "r.jsonl:2: message 3 has the unknown role \"asistant\"; did you mean "
         "\"assistant\"?\n"
         "r.jsonl:3: message 0 has the unknown role \"human\"; did you mean \"user\"?\n"
-        "Error: 3 lines of r.jsonl cannot be used for training\n";
+        "Error: 3 lines of r.jsonl cannot be used for training\n" SKIP_HINT;
     program p;
     program_open(&p, TINKC_PROGRAM);
     program_write_file(

@@ -139,7 +139,9 @@ static void test_data_load_problems(void **state)
     static const struct {
         const char *line, *words;
     } bad[] = {
-        {"{\"messages\":", "not JSON"},
+        {"{\"messages\":", "not JSON: unexpected end of text at byte 12"},
+        {"{\"mesages\":[]}",
+         "is not in a known format (it has: mesages); did you mean \"messages\"?"},
         {"{\"prompt\":\"a\",\"completion\":\"b\",\"weight\": NaN}",
          "NaN is not a JSON number"},
         {"{\"txt\":\"x\"}", "is not in a known format (it has: txt)"},
