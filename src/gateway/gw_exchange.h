@@ -20,6 +20,7 @@
 
 struct gw {
     gw_config config;
+    char *dir; /* of the episodes, or NULL */
     gw_episodes *episodes;
     gw_repeats *repeats;
     tk_mutex

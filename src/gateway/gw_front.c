@@ -453,7 +453,7 @@ hd_verdict gw_handle(gw *gateway, hd_request *request)
 static tinkc_code start(gw *gateway, tk_err *err)
 {
     const gw_episodes_config episodes = {
-        .dir = gateway->config.episodes,
+        .dir = gateway->dir,
         .max_bytes = gateway->config.max_bytes,
         .log = gateway->config.log,
     };
@@ -479,7 +479,14 @@ tinkc_code gw_new(gw **out, const gw_config *config, tk_err *err)
         tk_free(gateway);
         return code;
     }
-    code = start(gateway, err);
+    gateway->config.episodes = NULL; /* the caller's */
+    if (config->episodes != NULL) {
+        gateway->dir = tk_strdup(config->episodes);
+        code = gateway->dir != NULL ? TINKC_OK : tk_err_nomem(err);
+    }
+    if (code == TINKC_OK) {
+        code = start(gateway, err);
+    }
     if (code != TINKC_OK) {
         gw_free(gateway);
         return code;
@@ -498,5 +505,6 @@ void gw_free(gw *gateway)
     gw_episodes_close(gateway->episodes);
     tk_cond_dispose(&gateway->wake);
     tk_mutex_dispose(&gateway->lock);
+    tk_free(gateway->dir);
     tk_free(gateway);
 }

@@ -1,16 +1,23 @@
 /* The routes of episodes: what there is, the export, rewards, the end of one. */
 #include "gateway/gw_front.h"
 
-#include <math.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/rand.h"
 #include "gateway/gw_exchange.h"
 #include "httpd/hd_reply.h"
 
 #define LIST_BYTES  (64 * TK_MIB)
 #define LINES_BYTES TK_GIB
+#define TYPE_LINES  "application/jsonl"
 
 /* ---- the list ---- */
 
@@ -95,14 +102,65 @@ static hd_verdict lines(gw *gateway, hd_request *request)
             tk_buf_putc(&body, '\n');
         }
     }
-    return hd_reply_buf(request, 200, "application/jsonl", &body);
+    return hd_reply_buf(request, 200, TYPE_LINES, &body);
+}
+
+/* Writes all of them to a file that has no name when this returns. */
+static tinkc_code write_lines(int *out, int64_t *size, gw *gateway, tk_err *err)
+{
+    unsigned char random[8];
+    char name[64] = "export-";
+    struct stat info;
+    tinkc_code code = tk_rand_entropy(random, sizeof(random), err);
+    for (size_t i = 0; i < sizeof(random); i++) {
+        (void)snprintf(name + strlen("export-") + 2 * i, 3, "%02x", random[i]);
+    }
+    char *path = code == TINKC_OK ? tk_file_join(gateway->dir, name) : NULL;
+    if (path == NULL) {
+        return code == TINKC_OK ? tk_err_nomem(err) : code;
+    }
+    code = gw_episodes_export_all(NULL, gateway->episodes, path, err);
+    int fd = code == TINKC_OK ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    if (code == TINKC_OK && (fd < 0 || fstat(fd, &info) != 0)) {
+        code = tk_err_sys(err, errno, "the export cannot be read");
+    }
+    (void)unlink(path);
+    tk_free(path);
+    if (code != TINKC_OK) {
+        if (fd >= 0) {
+            (void)close(fd);
+        }
+        return code;
+    }
+    *out = fd;
+    *size = info.st_size;
+    return TINKC_OK;
+}
+
+/* The same by way of the disk: however many there are, they take no memory. */
+static hd_verdict lines_of_file(gw *gateway, hd_request *request)
+{
+    tk_err err = TK_ERR_INIT;
+    int fd = -1;
+    int64_t size = 0;
+    if (!hd_reply_hold_file(request)) {
+        return HD_ANSWERED;
+    }
+    if (write_lines(&fd, &size, gateway, &err) != TINKC_OK) {
+        return gw_front_fail_err(request, &err);
+    }
+    (void)hd_reply_fixed(request, 200, TYPE_LINES, TK_STR(""));
+    request->file = (hd_file){.fd = fd, .offset = 0, .size = size};
+    return HD_ANSWERED;
 }
 
 hd_verdict gw_front_list_episodes(gw *gateway, hd_request *request)
 {
-    return tk_str_is(hd_request_query(request, "format"), "jsonl")
-               ? lines(gateway, request)
-               : list(gateway, request);
+    if (!tk_str_is(hd_request_query(request, "format"), "jsonl")) {
+        return list(gateway, request);
+    }
+    return gateway->dir != NULL ? lines_of_file(gateway, request)
+                                : lines(gateway, request);
 }
 
 /* ---- one ---- */

@@ -121,6 +121,12 @@ static void test_srv_gateway_keeps_episodes(void **state)
     srvfix_restart(&f, (srv_options){0});
     export_episode(&after, &f, "kept");
     assert_memory_equal(&before, &after, sizeof(after));
+    const tk_json *line = srvfix_ask(&f, "GET", "/tinkc/v1/episodes?format=jsonl", NULL);
+    assert_int_equal(f.status, 200);
+    assert_string_equal(srvfix_text(line, "id"), "kept");
+    (void)srvfix_ask(&f, "DELETE", "/tinkc/v1/episodes/kept", NULL);
+    assert_null(srvfix_ask(&f, "GET", "/tinkc/v1/episodes?format=jsonl", NULL));
+    assert_int_equal(f.status, 200); /* none is an empty answer */
     srvfix_close(&f);
 }
 
