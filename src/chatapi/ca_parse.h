@@ -86,6 +86,8 @@ bool ca_scan_is_space(char c);
 /* Skips white space; MORE when nothing else is there. */
 ca_step ca_scan_space(ca_scan *scan);
 ca_step ca_scan_literal(ca_scan *scan, tk_str literal);
+/* Moves over the literal, with white space in front of it, to the state `next`. */
+ca_step ca_scan_then(ca_scan *scan, tk_str literal, int next);
 /* Moves to the literal, which may be at most max bytes away from `from`. */
 ca_step ca_scan_until(ca_scan *scan, tk_str literal, size_t from, size_t max);
 /* Moves over an object (or array, when `opens` is '['); scan->json was zeroed before the

@@ -57,15 +57,6 @@ static ca_step scan_object(ca_scan *scan)
     return step;
 }
 
-/* A literal with white space in front of it, then the next state. */
-static ca_step scan_then(ca_scan *scan, tk_str literal, int next)
-{
-    ca_step step = ca_scan_space(scan);
-    step = step == CA_STEP_OK ? ca_scan_literal(scan, literal) : step;
-    scan->state = step == CA_STEP_OK ? next : scan->state;
-    return step;
-}
-
 static ca_step scan_state(ca_scan *scan)
 {
     ca_step step = CA_STEP_OK;
@@ -75,7 +66,7 @@ static ca_step scan_state(ca_scan *scan)
         scan->name_from = scan->at;
         return CA_STEP_OK;
     case BEGIN:
-        step = scan_then(scan, TK_STR(CALL_BEGIN), HEAD);
+        step = ca_scan_then(scan, TK_STR(CALL_BEGIN), HEAD);
         scan->name_from = scan->at;
         return step;
     case HEAD:
@@ -95,9 +86,9 @@ static ca_step scan_state(ca_scan *scan)
     case OBJECT:
         return scan_object(scan);
     case TAIL:
-        return scan_then(scan, TK_STR("```"), END);
+        return ca_scan_then(scan, TK_STR("```"), END);
     default:
-        return scan_then(scan, TK_STR(CALL_END), END + 1);
+        return ca_scan_then(scan, TK_STR(CALL_END), END + 1);
     }
 }
 

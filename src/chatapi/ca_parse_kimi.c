@@ -49,15 +49,6 @@ static ca_step scan_object(ca_scan *scan)
     return step;
 }
 
-/* A literal with white space in front of it, then the next state. */
-static ca_step scan_then(ca_scan *scan, tk_str literal, int next)
-{
-    ca_step step = ca_scan_space(scan);
-    step = step == CA_STEP_OK ? ca_scan_literal(scan, literal) : step;
-    scan->state = step == CA_STEP_OK ? next : scan->state;
-    return step;
-}
-
 static ca_step scan_state(ca_scan *scan)
 {
     ca_step step = CA_STEP_OK;
@@ -67,7 +58,7 @@ static ca_step scan_state(ca_scan *scan)
         scan->id_from = scan->at;
         return CA_STEP_OK;
     case BEGIN:
-        step = scan_then(scan, TK_STR(CALL_BEGIN), ID);
+        step = ca_scan_then(scan, TK_STR(CALL_BEGIN), ID);
         scan->id_from = scan->at;
         return step;
     case ID:
@@ -75,7 +66,7 @@ static ca_step scan_state(ca_scan *scan)
     case OBJECT:
         return scan_object(scan);
     default:
-        return scan_then(scan, TK_STR(CALL_END), DONE);
+        return ca_scan_then(scan, TK_STR(CALL_END), DONE);
     }
 }
 

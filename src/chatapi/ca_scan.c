@@ -31,6 +31,14 @@ ca_step ca_scan_literal(ca_scan *scan, tk_str literal)
     return CA_STEP_OK;
 }
 
+ca_step ca_scan_then(ca_scan *scan, tk_str literal, int next)
+{
+    ca_step step = ca_scan_space(scan);
+    step = step == CA_STEP_OK ? ca_scan_literal(scan, literal) : step;
+    scan->state = step == CA_STEP_OK ? next : scan->state;
+    return step;
+}
+
 ca_step ca_scan_until(ca_scan *scan, tk_str literal, size_t from, size_t max)
 {
     while (scan->at < scan->text.n && scan->at - from <= max) {
