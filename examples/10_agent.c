@@ -71,7 +71,7 @@ static void reward(const char *episode)
     tinkc_raw_response_free(&response);
 }
 
-static void export(tinkc_trajectory **out, const char *episode)
+static void fetch(tinkc_trajectory **out, const char *episode)
 {
     char path[256];
     size_t n = 0;
@@ -113,7 +113,7 @@ int main(int argc, char **argv)
     check(tinkc_service_open(&service, NULL, &err));
     talk(episode);
     reward(episode);
-    export(&trajectory, episode);
+    fetch(&trajectory, episode);
     require(tinkc_trajectory_sequence(&sequence, trajectory, 0), "a sequence");
     for (size_t i = 0; i < sequence.n; i++) {
         sampled += sequence.mask[i] == 1;

@@ -6,13 +6,13 @@
 #include "support/cadata.h"
 #include "support/test.h"
 
+#define MESSAGE "{\"role\":\"user\",\"content\":\"a\"}"
+
 static const char *const requests[] = {
-    [CA_CHAT] =
-        "{\"stream\":true,\"n\":2,\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}",
+    [CA_CHAT] = "{\"stream\":true,\"n\":2,\"messages\":[" MESSAGE "]}",
     [CA_COMPLETIONS] = "{\"stream\":true,\"prompt\":\"a\"}",
     [CA_RESPONSES] = "{\"stream\":true,\"input\":\"a\"}",
-    [CA_MESSAGES] = "{\"stream\":true,\"max_tokens\":1,\"messages\":[{\"role\":\"user\","
-                    "\"content\":\"a\"}]}",
+    [CA_MESSAGES] = ("{\"stream\":true,\"max_tokens\":1,\"messages\":[" MESSAGE "]}"),
 };
 
 typedef struct talk {
