@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "httpd/hd_route.h"
 #include "httpd/hd_stream.h"
 
 #define ARENA_BYTES  (TK_GIB)
@@ -69,12 +70,21 @@ hd_verdict hd_request_hop(hd_request *request)
     return HD_LATER;
 }
 
+/* The path is gone with the arena: what is asked for later, which error to write, is
+ * answered by the pattern of the route as well. */
+static void keep_pattern(hd_request *request)
+{
+    request->path =
+        request->route != NULL ? tk_str_of(request->route->pattern) : TK_STR("");
+}
+
 void hd_request_shrink(hd_request *request)
 {
+    keep_pattern(request);
     tk_buf_dispose(&request->body);
     tk_arena_dispose(&request->arena);
     request->n_query = 0;
-    request->path = request->host = request->range = request->if_range = TK_STR("");
+    request->host = request->range = request->if_range = TK_STR("");
 }
 
 tk_quota *hd_request_quota(const hd_request *request)
@@ -119,6 +129,7 @@ void hd_request_free_memory(hd_memory *memory)
 
 void hd_request_move_memory(hd_memory *memory, hd_request *request)
 {
+    keep_pattern(request);
     tk_arena_dispose(&memory->arena);
     tk_buf_dispose(&memory->body);
     memory->arena = request->arena;

@@ -54,7 +54,9 @@ typedef struct hd_request {
     hd_budget *budget; /* of memory; outlives the request */
     tk_arena arena;    /* parameters, headers, the decoded message */
     tk_buf body;       /* as it came */
-    tk_str path;       /* decoded, without the query; empty when the head was not read */
+    /* Decoded, without the query; empty when the head was not read; the pattern of the
+     * route after the arena was moved or freed. */
+    tk_str path;
     tk_str params[HD_PARAMS_MAX]; /* of the path */
     hd_query query[TK_HD_QUERY_MAX];
     size_t n_query;

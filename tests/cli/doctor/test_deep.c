@@ -315,7 +315,10 @@ static void watch(rig *r, const fakeapi_request *request, const fakeapi_bytes *b
     const char *id = is_step ? memmem(body->p, body->n, key, sizeof(key) - 1) : NULL;
     if (id != NULL && r->main[0] == '\0') {
         id += sizeof(key) - 1;
-        (void)snprintf(r->main, sizeof(r->main), "%.*s", (int)strcspn(id, "\""), id);
+        size_t n = body->n - (size_t)(id - body->p);
+        const char *end = memchr(id, '"', n);
+        (void)snprintf(r->main, sizeof(r->main), "%.*s",
+                       (int)(end != NULL ? (size_t)(end - id) : n), id);
     }
     if (r->main[0] == '\0' ||
         memmem(body->p, body->n, r->main, strlen(r->main)) == NULL) {
