@@ -312,7 +312,8 @@ static void watch(rig *r, const fakeapi_request *request, const fakeapi_bytes *b
 {
     static const char key[] = "\"model_id\":\"";
     bool is_step = is_for(request, "optim_step");
-    const char *id = is_step ? memmem(body->p, body->n, key, sizeof(key) - 1) : NULL;
+    const char *id =
+        is_step && body->n > 0 ? memmem(body->p, body->n, key, sizeof(key) - 1) : NULL;
     if (id != NULL && r->main[0] == '\0') {
         id += sizeof(key) - 1;
         size_t n = body->n - (size_t)(id - body->p);
@@ -320,7 +321,7 @@ static void watch(rig *r, const fakeapi_request *request, const fakeapi_bytes *b
         (void)snprintf(r->main, sizeof(r->main), "%.*s",
                        (int)(end != NULL ? (size_t)(end - id) : n), id);
     }
-    if (r->main[0] == '\0' ||
+    if (r->main[0] == '\0' || body->n == 0 ||
         memmem(body->p, body->n, r->main, strlen(r->main)) == NULL) {
         return;
     }
