@@ -30,7 +30,7 @@ secrets     | scripts/check-secrets.sh
 conformance | scripts/check-conformance.py
 switches    | scripts/check-switches.sh
 consumers   | scripts/check-consumers.sh
-clang       | scripts/check-preset.sh clang -LE docs|python
+clang       | scripts/check-preset.sh clang -LE docs|python -E test_(bomb|gw_walk|ca_parser|hostile|cli_hostile|cli_sessions|training_once|examples_rl)
 asan        | scripts/check-preset.sh asan
 sweep       | scripts/check-sweep.sh
 corpora     | scripts/check-corpora.sh
