@@ -3,7 +3,7 @@
  * line. */
 #include "cli/frame/cmd_print.h"
 
-#include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,7 +15,8 @@
 #define LONG_BYTES  (64 * TK_MIB)
 
 static tk_mutex gate = TK_MUTEX_INIT;
-static volatile sig_atomic_t has_line; /* the line that changes is shown */
+/* The line that changes is shown. A signal handler reads it, on any thread. */
+static atomic_int has_line;
 static bool is_mid_line; /* the last output to a terminal did not end its line */
 
 /* ---- the terminal ---- */
