@@ -425,7 +425,7 @@ static void act(world *w)
             ? &w->seen[dice < 55 ? w->n_seen - 1 : tk_rand_below(&w->rand, w->n_seen)]
             : NULL;
     size_t n;
-    if (turn == NULL || dice >= 95) { /* anew, or compacted */
+    if (turn == NULL || dice >= 95) { /* a new conversation, or a compacted one */
         n = begin(w, conv);
     } else if (dice >= 88) { /* the same once more */
         n = turn->n_conv;

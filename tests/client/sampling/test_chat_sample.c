@@ -201,7 +201,7 @@ static void test_chat_sample_refused(void **unused)
     close_kit(&k);
 }
 
-/* Texts of messages; content that is no text. */
+/* Texts of messages; content of another type. */
 static void test_chat_sample_content(void **unused)
 {
     (void)unused;
