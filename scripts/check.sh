@@ -31,7 +31,7 @@ conformance | scripts/check-conformance.py
 switches    | scripts/check-switches.sh
 consumers   | scripts/check-consumers.sh
 clang       | scripts/check-preset.sh clang -LE docs|python -E test_(bomb|gw_walk|ca_parser|hostile|cli_hostile|cli_sessions|training_once|examples_rl)
-asan        | scripts/check-preset.sh asan
+asan        | scripts/check-preset.sh asan -LE sweep|fuzz
 sweep       | scripts/check-sweep.sh
 corpora     | scripts/check-corpora.sh
 tsan        | scripts/check-preset.sh tsan
