@@ -389,24 +389,6 @@ static int make_plan(train *t)
     return code == TINKC_OK ? CMD_OK : cmd_fail("%s", err.message);
 }
 
-static int write_svg(train *t)
-{
-    const char *path = t->habits[TRAIN_SVG];
-    tk_err err = TK_ERR_INIT;
-    tk_buf svg;
-    if (path == NULL) {
-        return CMD_OK;
-    }
-    tk_buf_init(&svg, 16 * TK_MIB);
-    train_curve_svg(&t->run.curve, t->model, &svg);
-    tinkc_code code = tk_buf_status(&svg, &err);
-    if (code == TINKC_OK) {
-        code = tk_file_replace(path, svg.p, svg.n, 0666, &err);
-    }
-    tk_buf_dispose(&svg);
-    return code == TINKC_OK ? CMD_OK : cmd_fail("%s", err.message);
-}
-
 static bool is_lost(const tinkc_error *error)
 {
     tinkc_code code = tinkc_error_code(error);
@@ -437,7 +419,8 @@ static int end_run(train *t, tinkc_code code)
     if (code != TINKC_OK) {
         return fail_run(t);
     }
-    int result = write_svg(t);
+    const cmd_plot plot = train_curve_plot(&t->run.curve, t->model);
+    int result = cmd_picture_write(&t->run.picture, &plot);
     if (t->run.is_used_up) {
         result = cmd_fail(
             "the budget of %lld tokens is too small for another step; stopped after "
@@ -484,6 +467,8 @@ static int run_training(train *t)
                          .events = cmd_train_events(&t->run),
                          .state = &t->state,
                          .loss = {.warn = cmd_train_warn},
+                         .picture = {.path = t->habits[TRAIN_SVG]},
+                         .title = t->model,
                          .err = TK_ERR_INIT};
     int result = CMD_FAILED;
     if (train_metrics_open(&t->run.metrics, t->habits[TRAIN_METRICS], t->from_step,

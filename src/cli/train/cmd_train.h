@@ -55,7 +55,7 @@ void cmd_train_continue(const cmd_args *args);
 /* ---- standard output ---- */
 
 /* Shows the losses, the curve and the checkpoints of a finished run. */
-int cmd_train_summary(const train_run *run, const char *model, size_t from_step,
+int cmd_train_summary(train_run *run, const char *model, size_t from_step,
                       const cmd_args *args);
 
 #endif

@@ -177,12 +177,6 @@ static void put_count(cmd_json *json, const char *key, size_t value)
     cmd_json_count(json, (int64_t)value);
 }
 
-/* Returns the last loss of the curve; NaN without one. */
-static double last_loss(const train_line *line)
-{
-    return line->n > 0 ? line->points[line->n - 1].loss : NAN;
-}
-
 static int summary_json(const train_run *run, const char *model, size_t from_step,
                         const cmd_args *args)
 {
@@ -199,7 +193,7 @@ static int summary_json(const train_run *run, const char *model, size_t from_ste
     put_number(&json, "seconds", run->state->totals.seconds);
     put_number(&json, "learning_rate", run->plan->rate);
     put_number(&json, "loss_first", run->state->loss_first);
-    put_number(&json, "loss_last", last_loss(&run->curve.train));
+    put_number(&json, "loss_last", train_curve_last(&run->curve, TRAIN_CURVE_STEPS));
     put_number(&json, "eval_loss_first", run->state->eval_first);
     put_number(&json, "eval_loss_last", run->eval_last);
     cmd_json_pair(&json, "checkpoint", run->state->checkpoint);
@@ -218,12 +212,13 @@ static void put_row(const char *name, double first, double last)
     }
 }
 
-static int summary_text(const train_run *run, const char *model, size_t from_step)
+static int summary_text(train_run *run, const char *model, size_t from_step)
 {
     tk_buf curve;
+    const cmd_plot plot = train_curve_plot(&run->curve, NULL);
     tk_buf_init(&curve, TK_MIB);
     size_t columns = cmd_out_width(STDOUT_FILENO);
-    train_curve_text(&run->curve, columns > 0 ? columns : 80, &curve);
+    cmd_plot_text(&plot, columns > 0 ? columns : 80, &curve);
     const train_totals *all = &run->state->totals;
     cmd_print(
         stdout,
@@ -241,7 +236,8 @@ static int summary_text(const train_run *run, const char *model, size_t from_ste
         cmd_print(stdout, "\n");
     }
     tk_buf_dispose(&curve);
-    put_row("loss", run->state->loss_first, last_loss(&run->curve.train));
+    put_row("loss", run->state->loss_first,
+            train_curve_last(&run->curve, TRAIN_CURVE_STEPS));
     put_row("held-out loss", run->state->eval_first, run->eval_last);
     cmd_print(stdout, "%-14s %s\n", "checkpoint", run->state->checkpoint);
     if (run->state->weights != NULL) {
@@ -250,7 +246,7 @@ static int summary_text(const train_run *run, const char *model, size_t from_ste
     return CMD_OK;
 }
 
-int cmd_train_summary(const train_run *run, const char *model, size_t from_step,
+int cmd_train_summary(train_run *run, const char *model, size_t from_step,
                       const cmd_args *args)
 {
     return cmd_wants_json(args) ? summary_json(run, model, from_step, args)

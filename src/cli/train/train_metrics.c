@@ -32,9 +32,9 @@ static bool keep_line(tk_str line, size_t step, tk_arena *arena, train_curve *cu
     const tk_json *train = tk_json_get(json, "loss");
     const tk_json *eval = tk_json_get(json, "eval_loss");
     if (train != NULL && tk_json_to_double(train, &loss)) {
-        (void)!train_curve_add(&curve->train, (size_t)at, loss);
+        (void)!train_curve_add(curve, (size_t)at, loss);
     } else if (eval != NULL && tk_json_to_double(eval, &loss)) {
-        (void)!train_curve_add(&curve->eval, (size_t)at, loss);
+        (void)!train_curve_add_eval(curve, (size_t)at, loss);
     }
     return true;
 }

@@ -297,7 +297,7 @@ static tinkc_code end_eval(const pipeline *p, size_t done, tinkc_future *future)
     if (code != TINKC_OK) {
         return code;
     }
-    if (!train_curve_add(&run->curve.eval, done, run->eval_last)) {
+    if (!train_curve_add_eval(&run->curve, done, run->eval_last)) {
         return tk_err_nomem(&run->err);
     }
     if (events->on_eval != NULL) {
@@ -336,13 +336,15 @@ static tinkc_code end_batch(pipeline *p, ticket *t)
     int64_t now = tk_clock_mono_ns(NULL);
     t->record.seconds = (double)(now - p->last_ns) / 1e9;
     p->last_ns = now;
-    if (!train_curve_add(&run->curve.train, t->record.step, t->record.loss)) {
+    if (!train_curve_add(&run->curve, t->record.step, t->record.loss)) {
         return tk_err_nomem(&run->err);
     }
     code = train_metrics_step(&run->metrics, &t->record, &run->err);
     if (code != TINKC_OK) {
         return code;
     }
+    const cmd_plot plot = train_curve_plot(&run->curve, run->title);
+    cmd_picture_update(&run->picture, &plot);
     run->tokens += t->record.tokens;
     run->seconds = (double)(now - p->began_ns) / 1e9;
     if (run->events.on_step != NULL) {

@@ -7,6 +7,7 @@
 #include <tinkc/training.h>
 
 #include "cli/data/data_set.h"
+#include "cli/frame/cmd_picture.h"
 #include "cli/train/train_loss.h"
 #include "cli/train/train_metrics.h"
 #include "cli/train/train_plan.h"
@@ -45,6 +46,8 @@ typedef struct train_run {
     /* owned by the caller, updated here */
     train_state *state; /* its arena owns the paths of checkpoints */
     train_curve curve;
+    cmd_picture picture; /* of the curve, with this title: */
+    const char *title;
     train_metrics metrics;
     train_loss loss;
     train_watch watch;

@@ -115,7 +115,7 @@ static void test_train_shows(void **state)
                                    "2", "--svg", "loss.svg", "--save", "my-name"));
     assert_int_equal(f.p.code, 0);
     assert_true(program_said(&f.p.out, "held-out loss"));
-    assert_true(program_said(&f.p.out, "step 0 to 4; o held-out"));
+    assert_true(program_said(&f.p.out, "step 0 to 4; * training; o held-out"));
     assert_true(program_said(&f.p.out, "/sampler_weights/my-name\n"));
     assert_false(program_said(&f.p.out, "ETA"));
     assert_true(program_said(&f.p.err, "step 4/4  loss "));

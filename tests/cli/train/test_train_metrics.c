@@ -17,7 +17,7 @@ static void write_steps(train_metrics *metrics, size_t from, size_t to)
 static void test_train_metrics_resume(void **state)
 {
     train_metrics metrics;
-    train_curve curve = {{NULL, 0, 0}, {NULL, 0, 0}};
+    train_curve curve = {0};
     char *text = NULL;
     assert_int_equal(train_metrics_open(&metrics, trainfix_path("m"), 0, &curve, NULL),
                      TINKC_OK);
@@ -29,9 +29,9 @@ static void test_train_metrics_resume(void **state)
                      TINKC_OK);
     write_steps(&metrics, 5, 7);
     train_metrics_close(&metrics);
-    assert_int_equal(curve.train.n, 4);
-    assert_true(curve.train.points[3].loss == 1);
-    assert_int_equal(curve.eval.n, 1);
+    assert_int_equal(curve.lines[TRAIN_CURVE_STEPS].n, 4);
+    assert_true(curve.lines[TRAIN_CURVE_STEPS].points[3].y == 1);
+    assert_int_equal(curve.lines[TRAIN_CURVE_EVAL].n, 1);
     assert_int_equal(tk_file_read(&text, NULL, trainfix_path("m"), TK_MIB, NULL),
                      TINKC_OK);
     size_t lines = 0, step = 0;
