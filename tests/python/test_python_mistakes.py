@@ -19,7 +19,9 @@ class Mistakes(support.ServerCase):
         self.assertIn(text, str(caught.exception))
 
     def datum(self):
-        return tinkc.Datum(self.prompt[:-1], target_tokens=self.prompt[1:], weights=[1.0] * (len(self.prompt) - 1))
+        return tinkc.Datum(
+            self.prompt[:-1], target_tokens=self.prompt[1:], weights=[1.0] * (len(self.prompt) - 1)
+        )
 
     def test_sample(self):
         sample = self.sampling.sample
@@ -135,12 +137,18 @@ class Mistakes(support.ServerCase):
 
     def test_library(self):
         """What is wrong with the library is said of the variable that names it."""
-        environment = dict(os.environ, TINKC_LIBRARY="/nope", PYTHONPATH=str(support.ROOT / "bindings/python"))
-        done = subprocess.run([sys.executable, "-c", "import tinkc"], env=environment, capture_output=True, text=True)
+        environment = dict(
+            os.environ, TINKC_LIBRARY="/nope", PYTHONPATH=str(support.ROOT / "bindings/python")
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", "import tinkc"], env=environment, capture_output=True, text=True
+        )
         self.assertIn("cannot load /nope: there is no such file; TINKC_LIBRARY names it", done.stderr)
 
     def test_arrays(self):
-        self.refused("weights are a list or a buffer of numbers, not a float", self.datum().set, "weights", 1.0)
+        self.refused(
+            "weights are a list or a buffer of numbers, not a float", self.datum().set, "weights", 1.0
+        )
         self.assertEqual(len(tinkc.ModelInput(array("i", []))), 0)
 
 

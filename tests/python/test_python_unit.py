@@ -164,7 +164,10 @@ class Arrays(unittest.TestCase):
         with self.assertRaises(ValueError):
             tinkc.Datum([1]).set("mine", [1.0], dtype="float16")
         for values, said in (
-            (memoryview(b"ab").cast("c"), "weights are numbers of format 'c', which are not supported: convert them to"),
+            (
+                memoryview(b"ab").cast("c"),
+                "weights are numbers of format 'c', which are not supported: convert them to",
+            ),
             ("1", "weights are a list or a buffer of numbers, not a str"),
             (["1"], "weights[0] is '1', not a number"),
             ([1.0, None], "weights[1] is None, not a number"),
@@ -188,7 +191,9 @@ class Arrays(unittest.TestCase):
             for make in (lambda: tinkc.Datum([1], **{name: [1]}), lambda: tinkc.Datum([1]).set(name, [1])):
                 with self.assertRaises(TypeError) as caught:
                     make()
-                self.assertIn(f"Datum() has no input {name!r}; did you mean {meant!r}?", str(caught.exception))
+                self.assertIn(
+                    f"Datum() has no input {name!r}; did you mean {meant!r}?", str(caught.exception)
+                )
         with self.assertRaises(TypeError) as caught:
             tinkc.Datum([1], zzz=[1])
         self.assertIn("it has target_tokens, weights, ", str(caught.exception))
@@ -299,7 +304,9 @@ class Errors(unittest.TestCase):
         for name, meant in (("lr", "learning_rate"), ("epsilon", "eps"), ("beta_1", "beta1")):
             with self.assertRaises(TypeError) as caught:
                 tinkc.Adam(**{name: 1e-3})
-            self.assertEqual(str(caught.exception), f"Adam() has no parameter {name!r}; did you mean {meant!r}?")
+            self.assertEqual(
+                str(caught.exception), f"Adam() has no parameter {name!r}; did you mean {meant!r}?"
+            )
 
 
 class Texts(unittest.TestCase):

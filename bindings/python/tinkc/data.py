@@ -152,7 +152,9 @@ class Datum(Owned):
     def __repr__(self) -> str:
         n = c_int64()
         call(_c.tinkc_model_input_length, byref(n), _c.tinkc_datum_input(self.p))
-        names = [name for name in _NAMES if _c.tinkc_datum_tensor(self.p, name.encode())]
+        names = [
+            name for name in _NAMES if _c.tinkc_datum_tensor(self.p, name.encode())
+        ]
         more = [name for name in self._kept if name and name not in names]
         return f"<tinkc.Datum: {n.value} tokens, {', '.join(names + more)}>"
 
@@ -222,7 +224,7 @@ class Trajectory(Owned):
 
     @property
     def id(self) -> str:
-        return _c.tinkc_trajectory_id(self.p).decode()
+        return str(_c.tinkc_trajectory_id(self.p).decode())
 
     @property
     def reward(self) -> float | None:
@@ -236,7 +238,7 @@ class Trajectory(Owned):
         return text.decode() if text is not None else None
 
     def __len__(self) -> int:
-        return _c.tinkc_trajectory_count(self.p)
+        return int(_c.tinkc_trajectory_count(self.p))
 
     def __getitem__(self, index: int) -> TokenSequence:
         s = _c.tinkc_sequence()
@@ -263,11 +265,20 @@ class Trajectory(Owned):
         options.repeat_shared = repeat_shared
         if advantages is not None:
             if len(advantages) != len(self):
-                raise ValueError(f"{len(advantages)} advantages for {len(self)} sequences")
+                raise ValueError(
+                    f"{len(advantages)} advantages for {len(self)} sequences"
+                )
             given = (c_double * len(self))(*advantages)
             options.advantages = addressof(given)
         made, n = (c_void_p * len(self))(), c_size_t()
-        call(_c.tinkc_trajectory_datums, made, len(self), byref(n), self.p, byref(options))
+        call(
+            _c.tinkc_trajectory_datums,
+            made,
+            len(self),
+            byref(n),
+            self.p,
+            byref(options),
+        )
         return [Datum._of(c_void_p(p)) for p in made[: n.value]]
 
 

@@ -239,9 +239,7 @@ class Chat(Owned):
         call(_c.tinkc_chat_prompt, byref(p), self.p, chat.p, self._tokenizer.p, options)
         return ModelInput._of(p)
 
-    def add_sample(
-        self, messages: list[Any], prompt: ModelInput, sequence: Any
-    ) -> str:
+    def add_sample(self, messages: list[Any], prompt: ModelInput, sequence: Any) -> str:
         """Appends a sampled answer to the prompt that it was sampled after, token by token, and
         to the messages, as one of the assistant; returns its text. Then append the next
         message, and call extend()."""
