@@ -20,7 +20,8 @@ USES = {  # module: the modules whose headers it may include, besides its own
     "httpd": {"base"},
     "chatapi": {"text", "base"},
     "gateway": {"chatapi", "httpd", "text", "base"},
-    "server": {"engine", "gateway", "httpd", "wire", "text", "base"},
+    "console": {"httpd", "base"},
+    "server": {"engine", "gateway", "console", "httpd", "wire", "text", "base"},
     "cli": {"base"},
 }
 ONE_FILE = {

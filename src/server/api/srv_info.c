@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "console/con_page.h"
 #include "httpd/hd_http.h"
 #include "httpd/hd_reply.h"
 #include "server/run/srv_catalog.h"
@@ -18,6 +19,9 @@
 
 hd_verdict srv_info_root(hd_request *request)
 {
+    if (con_page_is_wanted(request)) {
+        return con_page_index(request);
+    }
     return hd_reply_fixed(request, 200, HD_TYPE_JSON,
                           TK_STR("{\"name\":\"tinkc\",\"version\":\"" TINKC_VERSION
                                  "\",\"api\":\"/api/v1\"}"));

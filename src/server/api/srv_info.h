@@ -5,6 +5,7 @@
 
 #include "httpd/hd_request.h"
 
+/* Name and version; a browser gets the console. */
 hd_verdict srv_info_root(hd_request *request);
 hd_verdict srv_info_metrics(hd_request *request);
 /* /tinkc/v1/models/NAME/FILE; a name may hold one slash ("org/model"). */
