@@ -37,7 +37,8 @@ typedef struct fz_options {
     size_t memory;   /* bytes: the server's budget */
     size_t rss_max;  /* bytes: the bar for its resident memory */
     int64_t slow_ms; /* the bar for every answer, healthz among them */
-    int honest, hostile;
+    int honest, hostile, agents;
+    unsigned gateway; /* permille of the hostile requests that go to its routes alone */
     int64_t round_ms; /* of traffic in a round */
     bool keep;        /* keep directory and log also without a finding */
 } fz_options;

@@ -2,7 +2,8 @@
  * for what a round is, and docs/internals/testing.md for how to read a finding.
  *
  *     fuzz_server [--seconds N] [--seed N] [--rounds N] [--round-ms N] [--honest N]
- *                 [--hostile N] [--memory-mib N] [--rss-mib N] [--slow-ms N] [--keep]
+ *                 [--hostile N] [--agents N] [--gateway PERMILLE] [--memory-mib N] [--rss-mib N]
+ *                 [--slow-ms N] [--keep]
  *     fuzz_server --routes
  *
  * One line per round; exits with 1 when there was a finding. With --routes only: exits with
@@ -20,6 +21,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "fz_agent.h"
 #include "fz_honest.h"
 
 #define CLIENTS_MAX  16
@@ -167,8 +169,9 @@ static bool watch(fz_world *w, int64_t ms)
 typedef struct crew {
     fz_honest *honest[CLIENTS_MAX];
     fz_client hostile[CLIENTS_MAX];
+    fz_agent *agents[CLIENTS_MAX];
     fz_client health;
-    tk_thread threads[2 * CLIENTS_MAX + 1];
+    tk_thread threads[3 * CLIENTS_MAX + 1];
     size_t n;
 } crew;
 
@@ -188,6 +191,10 @@ static void start_crew(crew *all, fz_world *w)
     for (int i = 0; i < w->options->hostile; i++) {
         fz_client_init(&all->hostile[i], w, 100 + i);
         start(all, fz_hostile_run, &all->hostile[i]);
+    }
+    for (int i = 0; i < w->options->agents; i++) {
+        all->agents[i] = fz_agent_new(w, 300 + i);
+        start(all, fz_agent_run, all->agents[i]);
     }
     fz_client_init(&all->health, w, 200);
     start(all, watch_health, &all->health);
@@ -246,7 +253,7 @@ static void run_round(fz_world *w, uint64_t seed)
         ok = drive(w, &rand);
         end_crew(all, w);
     }
-    size_t saves = 0;
+    size_t saves = 0, turns = 0;
     atomic_store(&w->is_over, false);
     for (int i = 0; i < w->options->honest && all->honest[i] != NULL; i++) {
         if (ok && atomic_load(&w->findings) == before) {
@@ -255,14 +262,22 @@ static void run_round(fz_world *w, uint64_t seed)
         saves += all->honest[i]->n_saves;
         fz_honest_free(all->honest[i]);
     }
+    for (int i = 0; i < w->options->agents && all->agents[i] != NULL; i++) {
+        if (ok && atomic_load(&w->findings) == before) {
+            fz_agent_check(all->agents[i]);
+        }
+        turns += all->agents[i]->n_turns;
+        fz_agent_free(all->agents[i]);
+    }
     fz_child_end(w, SIGTERM);
     bool clean = atomic_load(&w->findings) == before;
-    printf("seed %llu: %u lives, %zu saves, %zu requests so far, healthz up to %lld ms, "
-           "%zu MiB, %s%s\n",
-           (unsigned long long)seed, atomic_load(&w->life), saves,
-           atomic_load(&w->requests), atomic_load(&w->slowest_ms),
-           atomic_load(&w->peak_rss) / TK_MIB, clean ? "clean " : "FOUND ",
-           clean && !w->options->keep ? "" : w->dir);
+    printf(
+        "seed %llu: %u lives, %zu saves, %zu turns, %zu requests so far, healthz up to "
+        "%lld ms, %zu MiB, %s%s\n",
+        (unsigned long long)seed, atomic_load(&w->life), saves, turns,
+        atomic_load(&w->requests), atomic_load(&w->slowest_ms),
+        atomic_load(&w->peak_rss) / TK_MIB, clean ? "clean " : "FOUND ",
+        clean && !w->options->keep ? "" : w->dir);
     (void)fflush(stdout);
     (void)fclose(w->log);
     if (clean && !w->options->keep) {
@@ -277,15 +292,16 @@ static void run_round(fz_world *w, uint64_t seed)
 static int usage(void)
 {
     fprintf(stderr, "usage: fuzz_server [--seconds N] [--seed N] [--rounds N] "
-                    "[--round-ms N] [--honest N] [--hostile N] [--memory-mib N] "
-                    "[--rss-mib N] [--slow-ms N] [--keep]\n"
+                    "[--round-ms N] [--honest N] [--hostile N] [--agents N] "
+                    "[--gateway PERMILLE] [--memory-mib N] [--rss-mib N] [--slow-ms N] "
+                    "[--keep]\n"
                     "       fuzz_server --routes\n");
     return 2;
 }
 
 typedef struct numbers {
     int64_t seconds, seed, rounds, round_ms, honest, hostile, memory_mib, rss_mib,
-        slow_ms;
+        slow_ms, agents, gateway;
 } numbers;
 
 static bool read_options(numbers *n, bool *keep, int argc, char **argv)
@@ -298,7 +314,8 @@ static bool read_options(numbers *n, bool *keep, int argc, char **argv)
         {"--rounds", &n->rounds},         {"--round-ms", &n->round_ms},
         {"--honest", &n->honest},         {"--hostile", &n->hostile},
         {"--memory-mib", &n->memory_mib}, {"--rss-mib", &n->rss_mib},
-        {"--slow-ms", &n->slow_ms},
+        {"--slow-ms", &n->slow_ms},       {"--agents", &n->agents},
+        {"--gateway", &n->gateway},
     };
     for (int i = 1; i < argc; i++) {
         bool known = strcmp(argv[i], "--keep") == 0;
@@ -314,7 +331,8 @@ static bool read_options(numbers *n, bool *keep, int argc, char **argv)
             return false;
         }
     }
-    return n->honest <= CLIENTS_MAX && n->hostile <= CLIENTS_MAX;
+    return n->honest <= CLIENTS_MAX && n->hostile <= CLIENTS_MAX &&
+           n->agents <= CLIENTS_MAX && n->gateway <= 1000;
 }
 
 int main(int argc, char **argv)
@@ -325,6 +343,7 @@ int main(int argc, char **argv)
                  .round_ms = 10000,
                  .honest = 3,
                  .hostile = 3,
+                 .agents = 1,
                  .memory_mib = 512,
                  .rss_mib = 0,
                  .slow_ms = 10000};
@@ -350,6 +369,8 @@ int main(int argc, char **argv)
         .slow_ms = n.slow_ms,
         .honest = (int)n.honest,
         .hostile = (int)n.hostile,
+        .agents = (int)n.agents,
+        .gateway = (unsigned)n.gateway,
         .round_ms = n.round_ms,
         .keep = keep};
     world.options = &options;
