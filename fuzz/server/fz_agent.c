@@ -122,8 +122,7 @@ static void hear(fz_agent *a, const fz_answer *answer)
 {
     tk_json choice = tk_json_at(tk_json_get(answer->json, "choices"), 0);
     const tk_json *message = tk_json_get(&choice, "message");
-    const tk_json *content =
-        message != NULL ? tk_json_get(message, "content") : NULL;
+    const tk_json *content = message != NULL ? tk_json_get(message, "content") : NULL;
     tk_json_writer w;
     keep(a, tk_json_get(answer->json, "prompt_token_ids"),
          tk_json_get(&choice, "token_ids"));
