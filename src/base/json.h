@@ -70,7 +70,12 @@ typedef struct tk_json_limits {
     size_t max_bytes; /* 0 = TK_JSON_MAX_BYTES */
     size_t max_depth; /* arrays and objects inside each other; at most, and 0 means,
                          TK_JSON_MAX_DEPTH */
+    bool keeps_kinds; /* an array of integers and reals is not packed: in [1.0, 2] the 2
+                         stays an integer, and is written as one */
 } tk_json_limits;
+
+/* For what is shown again as it was written: tools, arguments of calls, messages. */
+#define TK_JSON_AS_WRITTEN (&(const tk_json_limits){.keeps_kinds = true})
 
 /* Parses exactly one value with white space around it. On success *out lives in the
  * arena; on failure *out is NULL and err says TINKC_E_PARSE, TINKC_E_LIMIT or

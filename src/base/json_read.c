@@ -22,6 +22,7 @@ typedef struct reader {
     const char *end;
     tk_arena *arena;
     size_t depth, max_depth;
+    bool keeps_kinds;
     stack values;    /* tk_json: elements of the open mixed arrays */
     stack members;   /* tk_json_member: members of the open objects */
     tk_buf unquoted; /* the string being read, when it has escapes */
@@ -337,7 +338,9 @@ static tinkc_code read_packed(reader *r, tk_json *out, size_t count)
             return fail_here(r, "expected a value");
         }
         rc = read_number(r, &number);
-        if (rc == TINKC_OK && !tk_json_packed_store(cells, n, &real, &number)) {
+        bool is_mixed = rc == TINKC_OK && n > 0 && real != (number.type == TK_JSON_REAL);
+        if (rc == TINKC_OK && ((is_mixed && r->keeps_kinds) ||
+                               !tk_json_packed_store(cells, n, &real, &number))) {
             tk_arena_shrink_last(r->arena, cells, count * sizeof(int64_t), 0);
             return TINKC_OK;
         }
@@ -525,6 +528,7 @@ tinkc_code tk_json_parse(const tk_json **out, tk_arena *arena, const char *text,
     reader r = {.text = n > 0 ? text : "",
                 .arena = arena,
                 .max_depth = TK_MIN(max_depth, TK_JSON_MAX_DEPTH),
+                .keeps_kinds = limits != NULL && limits->keeps_kinds,
                 .values.item_size = sizeof(tk_json),
                 .members.item_size = sizeof(tk_json_member),
                 .err = err};

@@ -151,7 +151,8 @@ void ca_args_put(ca_scan *scan, tk_str tool, tk_str key, tk_str value)
     tk_arena arena;
     tk_arena_init(&arena, 0);
     if ((types & ~(unsigned)T_STRING) != 0) {
-        tinkc_code code = tk_json_parse(&parsed, &arena, value.p, value.n, NULL, NULL);
+        tinkc_code code =
+            tk_json_parse(&parsed, &arena, value.p, value.n, TK_JSON_AS_WRITTEN, NULL);
         if (code == TINKC_E_NOMEM) {
             ca_parser_fail(scan->parser, code);
         }
@@ -172,7 +173,8 @@ bool ca_args_put_kind(ca_scan *scan, tk_str key, tk_str value, bool is_text)
     if (is_text) {
         tk_json_put_str(&scan->args_writer, value);
     } else {
-        tinkc_code code = tk_json_parse(&parsed, &arena, value.p, value.n, NULL, NULL);
+        tinkc_code code =
+            tk_json_parse(&parsed, &arena, value.p, value.n, TK_JSON_AS_WRITTEN, NULL);
         if (code == TINKC_OK) {
             tk_json_put_value(&scan->args_writer, parsed);
         } else if (code == TINKC_E_NOMEM) {

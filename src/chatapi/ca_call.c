@@ -32,7 +32,7 @@ static void write_call(tk_json_writer *w, const ca_call *call, const char *id)
     tk_arena arena;
     tk_arena_init(&arena, 0);
     tinkc_code code = tk_json_parse(&arguments, &arena, call->arguments,
-                                    strlen(call->arguments), NULL, NULL);
+                                    strlen(call->arguments), TK_JSON_AS_WRITTEN, NULL);
     tk_json_begin_object(w);
     if (id != NULL) {
         tk_json_key(w, TK_STR("id"));

@@ -25,7 +25,7 @@ bool ca_make_call(ca_reader *r, tk_str id, tk_str name, tk_json arguments, tk_js
 
 bool ca_parse_arguments(ca_reader *r, tk_str text, tk_json *out)
 {
-    static const tk_json_limits limits = {.max_depth = TK_CA_DEPTH};
+    static const tk_json_limits limits = {.max_depth = TK_CA_DEPTH, .keeps_kinds = true};
     tk_err err = TK_ERR_INIT;
     const tk_json *value = NULL;
     if (tk_str_trim(text).n == 0) { /* a call without arguments */

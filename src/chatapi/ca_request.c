@@ -134,7 +134,8 @@ static bool read_body(ca_reader *r)
 
 static bool parse_json(ca_reader *r, tk_str body)
 {
-    static const tk_json_limits limits = {TK_CA_BODY_BYTES, TK_CA_DEPTH};
+    static const tk_json_limits limits = {
+        .max_bytes = TK_CA_BODY_BYTES, .max_depth = TK_CA_DEPTH, .keeps_kinds = true};
     tk_err err = TK_ERR_INIT;
     if (body.n > TK_CA_BODY_BYTES) {
         (void)ca_refuse(r, NULL, "the body has %zu bytes, the limit is %zu", body.n,

@@ -87,8 +87,8 @@ void ca_put_input(tk_json_writer *w, const char *key, const char *arguments)
     tk_arena arena;
     const tk_json *value = NULL;
     tk_arena_init(&arena, 0);
-    tinkc_code code =
-        tk_json_parse(&value, &arena, arguments, strlen(arguments), NULL, NULL);
+    tinkc_code code = tk_json_parse(&value, &arena, arguments, strlen(arguments),
+                                    TK_JSON_AS_WRITTEN, NULL);
     if (code != TINKC_OK) {
         tk_buf_fail(w->out, code);
     } else {

@@ -359,6 +359,30 @@ static void test_packed_switches(void **unused)
     tk_arena_dispose(&arena);
 }
 
+/* What is shown again keeps the kind of each number; arrays of one kind are packed. */
+static void test_kinds_kept(void **unused)
+{
+    static const char text[] =
+        "{\"a\":[1.0,2],\"b\":[1,2,3,4,5,6,7,8,9.5,10],\"c\":[1,2],\"d\":[0.5,1.5]}";
+    tk_arena arena;
+    tk_buf out;
+    tk_json_writer w;
+    const tk_json *value = NULL;
+    tk_arena_init(&arena, 0);
+    tk_buf_init(&out, TK_KIB);
+    assert_int_equal(
+        tk_json_parse(&value, &arena, text, strlen(text), TK_JSON_AS_WRITTEN, NULL),
+        TINKC_OK);
+    tk_json_writer_init(&w, &out);
+    tk_json_put_value(&w, value);
+    assert_int_equal(out.n, strlen(text));
+    assert_memory_equal(out.p, text, out.n);
+    assert_int_equal(tk_json_get(value, "c")->type, TK_JSON_INTS);
+    assert_int_equal(tk_json_get(value, "d")->type, TK_JSON_REALS);
+    tk_buf_dispose(&out);
+    tk_arena_dispose(&arena);
+}
+
 /* Every length and digit count, so that each alignment of the block scan and of the
  * eight-character loop is met. */
 static void test_packed_sizes(void **unused)
@@ -537,6 +561,7 @@ int main(void)
         cmocka_unit_test(test_packed_arrays),
         cmocka_unit_test(test_packed_switches),
         cmocka_unit_test(test_packed_sizes),
+        cmocka_unit_test(test_kinds_kept),
         cmocka_unit_test(test_duplicate_keys),
         cmocka_unit_test(test_depth_limit),
         cmocka_unit_test(test_byte_limit),

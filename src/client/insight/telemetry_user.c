@@ -49,7 +49,8 @@ static tinkc_code check_name(const char *name, tk_err *err)
 static tinkc_code parse_data(const tk_json **out, tk_arena *arena, const char *data,
                              tk_err *err)
 {
-    static const tk_json_limits limits = {DATA_MAX_BYTES, DATA_MAX_DEPTH};
+    static const tk_json_limits limits = {.max_bytes = DATA_MAX_BYTES,
+                                          .max_depth = DATA_MAX_DEPTH};
     tk_str text = tk_str_of(data);
     tinkc_code code = tk_json_parse(out, arena, text.p, text.n, &limits, err);
     if (code == TINKC_OK && (*out)->type != TK_JSON_OBJECT) {

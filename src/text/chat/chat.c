@@ -299,7 +299,8 @@ static tinkc_code add_document(tk_chat *chat, const tk_json *root, tk_err *err)
 tinkc_code tk_chat_add_json(tk_chat *chat, tk_str json, tk_err *err)
 {
     const tk_json *root = NULL;
-    tinkc_code code = tk_json_parse(&root, &chat->arena, json.p, json.n, NULL, err);
+    tinkc_code code =
+        tk_json_parse(&root, &chat->arena, json.p, json.n, TK_JSON_AS_WRITTEN, err);
     if (code != TINKC_OK) {
         return code;
     }
@@ -324,7 +325,8 @@ tinkc_code tk_chat_set(tk_chat *chat, tk_str name, tk_str json, tk_err *err)
 {
     const tk_json *value = NULL;
     tk_str copy;
-    tinkc_code code = tk_json_parse(&value, &chat->arena, json.p, json.n, NULL, err);
+    tinkc_code code =
+        tk_json_parse(&value, &chat->arena, json.p, json.n, TK_JSON_AS_WRITTEN, err);
     if (code != TINKC_OK) {
         return code;
     }

@@ -321,8 +321,8 @@ TK_JFUNC(do_from_json)
         return false;
     }
     tk_err err = TK_ERR_INIT;
-    if (tk_json_parse(&json, &run->arena, text.p != NULL ? text.p : "", text.n, NULL,
-                      &err) != TINKC_OK) {
+    if (tk_json_parse(&json, &run->arena, text.p != NULL ? text.p : "", text.n,
+                      TK_JSON_AS_WRITTEN, &err) != TINKC_OK) {
         return tk_jrun_fail(run, err.code == TINKC_E_PARSE ? TINKC_E_INVALID : err.code,
                             "from_json: %s", err.message);
     }

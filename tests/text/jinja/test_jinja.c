@@ -349,6 +349,7 @@ static void test_jinja_extensions(void **unused)
         "{{ d.setdefault('c', 3) }}{{ d }}",
         "1{'b': 2}3{'b': 2, 'c': 3}");
     expect_text("{{ ('{\"a\": [1, 2.5, null]}'|from_json).a }}", "[1, 2.5, None]");
+    expect_text("{{ '[1.0, 2]'|from_json|tojson }}", "[1.0, 2]");
     expect_code("{{ '{'|from_json }}", TINKC_E_INVALID);
     expect_code("{% include 'x' %}", TINKC_E_UNSUPPORTED);
     expect_code("{{ 'a b'|wordwrap(3) }}", TINKC_E_UNSUPPORTED);
