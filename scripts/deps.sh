@@ -15,7 +15,7 @@ packages="
 "
 
 case ${1:-} in
-check) packages="$packages clang-14 libclang-rt-14-dev llvm-14 clang-format-14 universal-ctags abigail-tools" ;;
+check) packages="$packages ccache clang-14 libclang-rt-14-dev llvm-14 clang-format-14 universal-ctags abigail-tools" ;;
 bench) packages="$packages libopenblas0-pthread python3-venv valgrind" ;;
 interop) packages="$packages python3-venv" ;;
 deb) packages="$packages debhelper dpkg-dev fakeroot lintian mandoc debootstrap" ;;
