@@ -43,6 +43,7 @@ ROOMS = {
         "hub": CLIENT_GROUND | {"transfer"},
         "sampling": CLIENT_GROUND | {"hub"},
         "training": CLIENT_GROUND | {"hub", "sampling"},
+        "rl": {"values"},  # results through the public headers
     },
     "text": {
         "unicode": set(),

@@ -39,6 +39,7 @@
 #include <tinkc/raw.h>
 #include <tinkc/regularizer.h>
 #include <tinkc/rest.h>
+#include <tinkc/rl.h>
 #include <tinkc/sampling.h>
 #include <tinkc/search.h>
 #include <tinkc/service.h>

@@ -262,6 +262,13 @@ class AuditEvents(_Named):
     ORGANIZATIONS = 4
 
 
+class RlBaseline(_Named):
+    """tinkc_rl_baseline"""
+
+    MEAN = 0
+    OTHERS = 1
+
+
 class StopReason(_Named):
     """tinkc_stop_reason"""
 

@@ -329,6 +329,70 @@ class tinkc_pager_options(Structure):
                 c_int), ("project_id", c_char_p)]
 
 
+class tinkc_rl_advantage_options(Structure):
+    __slots__ = ()
+    _fields_ = [("size", c_size_t), ("baseline", c_int), ("scale", c_bool)]
+
+
+class tinkc_rl_batch_options(Structure):
+    __slots__ = ()
+    _fields_ = [("size", c_size_t), ("group_size", c_size_t), ("max_episodes", c_size_t), ("max_tokens",
+                c_size_t), ("max_lag", c_int64), ("advantages", POINTER(tinkc_rl_advantage_options)),
+                ("repeat_shared", c_bool)]
+
+
+class tinkc_rl_episode(Structure):
+    __slots__ = ()
+    _fields_ = [("size", c_size_t), ("task", c_uint64), ("index", c_uint64), ("version", c_int64), ("reward",
+                c_double), ("failed", c_bool)]
+
+
+class tinkc_rl_counts(Structure):
+    __slots__ = ()
+    _fields_ = [("size", c_size_t), ("episodes", c_size_t), ("failed", c_size_t), ("stale", c_size_t),
+                ("groups", c_size_t), ("groups_kept", c_size_t), ("groups_equal", c_size_t), ("groups_small",
+                c_size_t), ("datums", c_size_t), ("tokens", c_size_t), ("tokens_sampled", c_size_t),
+                ("tokens_trained", c_size_t), ("turns", c_size_t), ("turns_max", c_size_t), ("length_max",
+                c_size_t), ("reward_mean", c_double), ("reward_std", c_double), ("reward_min", c_double),
+                ("reward_max", c_double)]
+
+
+class tinkc_rl_datums(Structure):
+    __slots__ = ()
+    _fields_ = [("items", POINTER(c_void_p)), ("n", c_size_t)]
+
+
+class tinkc_rl_gap(Structure):
+    __slots__ = ()
+    _fields_ = [("size", c_size_t), ("clip_low", c_double), ("clip_high", c_double), ("tokens", c_size_t),
+                ("kl", c_double), ("k3", c_double), ("abs_mean", c_double), ("abs_max", c_double), ("entropy",
+                c_double), ("clipped", c_double)]
+
+
+class tinkc_rl_report(Structure):
+    __slots__ = ()
+    _fields_ = [("size", c_size_t), ("step", c_int64), ("counts", POINTER(tinkc_rl_counts)), ("gap",
+                POINTER(tinkc_rl_gap)), ("loss", c_double), ("rate", c_double), ("seconds", c_double),
+                ("more", POINTER(tinkc_number)), ("more_n", c_size_t)]
+
+
+class tinkc_rl_dpo_pairs(Structure):
+    __slots__ = ()
+    _fields_ = [("size", c_size_t), ("beta", c_double), ("logprobs", c_void_p), ("reference", c_void_p),
+                ("pairs", c_size_t)]
+
+
+class tinkc_rl_dpo_result(Structure):
+    __slots__ = ()
+    _fields_ = [("size", c_size_t), ("loss", c_double), ("accuracy", c_double), ("margin", c_double),
+                ("chosen_reward", c_double), ("rejected_reward", c_double)]
+
+
+class tinkc_rl_dpo_options(Structure):
+    __slots__ = ()
+    _fields_ = [("size", c_size_t), ("beta", c_double), ("reference", c_void_p)]
+
+
 class tinkc_topk(Structure):
     __slots__ = ()
     _fields_ = [("token_ids", c_void_p), ("logprobs", c_void_p), ("k", c_size_t)]
