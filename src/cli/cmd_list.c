@@ -21,6 +21,7 @@ const cmd_spec *const cmd_list[] = {
     &cmd_config,
     &cmd_run_list,
     &cmd_run_info,
+    &cmd_run_plot,
     &cmd_checkpoint_list,
     &cmd_checkpoint_info,
     &cmd_checkpoint_save,
@@ -75,7 +76,7 @@ const cmd_group cmd_groups[] = {
 #endif
     {"auth", "Store, remove and show the API key."},
     {"profile", "Store servers under names."},
-    {"run", "List and show training runs."},
+    {"run", "List, show and plot training runs."},
     {"checkpoint",
      "List, search, save, share, copy, delete, download, push and upload checkpoints."},
     {"session", "List, search, show, move and trace sessions."},

@@ -13,7 +13,7 @@ extern const cmd_spec cmd_serve, cmd_render, cmd_tokenize, cmd_detokenize, cmd_v
 extern const cmd_spec cmd_auth_login, cmd_auth_logout, cmd_auth_status;
 extern const cmd_spec cmd_profile_add, cmd_profile_list, cmd_profile_use,
     cmd_profile_remove;
-extern const cmd_spec cmd_run_list, cmd_run_info;
+extern const cmd_spec cmd_run_list, cmd_run_info, cmd_run_plot;
 extern const cmd_spec cmd_checkpoint_list, cmd_checkpoint_info, cmd_checkpoint_publish,
     cmd_checkpoint_unpublish, cmd_checkpoint_set_ttl, cmd_checkpoint_delete,
     cmd_checkpoint_download, cmd_checkpoint_push_hf, cmd_checkpoint_upload,

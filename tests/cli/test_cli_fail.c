@@ -15,6 +15,7 @@
 static const char *const commands[] = {
     "run list",
     "run info r",
+    "run plot r",
     "checkpoint list",
     "checkpoint list --run-id r",
     "checkpoint info tinker://r/weights/1",

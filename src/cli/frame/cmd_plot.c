@@ -227,8 +227,8 @@ void cmd_plot_text(const cmd_plot *plot, size_t columns, tk_buf *out)
     for (size_t i = 0; i < g.columns; i++) {
         tk_buf_putc(out, '-');
     }
-    (void)snprintf(low, sizeof(low), "%.10g", g.x.low);
-    (void)snprintf(high, sizeof(high), "%.10g", g.x.high);
+    (void)snprintf(low, sizeof(low), "%.7g", g.x.low);
+    (void)snprintf(high, sizeof(high), "%.7g", g.x.high);
     tk_buf_printf(out, "\n%8s  %s %s to %s", "", plot->x_name, low, high);
     put_legend(plot, out);
 }
