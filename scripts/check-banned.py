@@ -69,6 +69,16 @@ def call_pattern(names):
     return re.compile(rf"(?<![\w.])(?<!->)({choice})\s*\(")
 
 
+PAGE = "src/console/page/"
+PAGE_PATTERNS = [  # (regular expression, why), for HTML and scripts of the console
+    (re.compile(r"\b(innerHTML|outerHTML|insertAdjacentHTML|createContextualFragment|setHTMLUnsafe|parseFromString|"
+                r"document\.write(?:ln)?|srcdoc)\b"), "texts of models and users are text: textContent only"),
+    (re.compile(r"\b(eval|Function)\s*\(|\bset(?:Timeout|Interval)\s*\(\s*['\"`]"), "no code from texts"),
+    (re.compile(r"\sstyle\s*=\s*[\"']|setAttribute\(\s*['\"]style|<script(?![^>]*\bsrc=)|\son\w+\s*=\s*[\"']"),
+     "the policy of the page refuses inline styles and scripts"),
+    (re.compile(r"https?://(?!www\.w3\.org/)"), "the page uses nothing from elsewhere"),
+]
+
 COMPILED = [(f, e, call_pattern(n), w) for f, e, n, w in RULES]
 COMPILED += [(f, e, re.compile(p, re.M), w) for f, e, p, w in PATTERNS]
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b(?!\s*\(#\d+\))")
@@ -87,6 +97,12 @@ def check_file(path, text):
         yield f"{path}:{line}: {match.group(1)} without an issue number (#123)"
 
 
+def check_page(path, text):
+    for pattern, why in PAGE_PATTERNS:
+        for match in pattern.finditer(text):
+            yield f"{path}:{gatelib.line_of(text, match.start())}: {match.group(0).strip()}: {why}"
+
+
 def main():
     root = gatelib.root_of(sys.argv)
     problems, checked = [], 0
@@ -94,7 +110,11 @@ def main():
         checked += 1
         problems += check_file(path, (root / path).read_text())
     gatelib.need(checked, "sources")
-    return gatelib.finish(problems, f"{checked} files against {len(COMPILED) + 1} rules")
+    for path in gatelib.files(root, ".js", ".html", ".css", ".svg"):
+        if path.startswith(PAGE):
+            checked += 1
+            problems += check_page(path, (root / path).read_text())
+    return gatelib.finish(problems, f"{checked} files against {len(COMPILED) + len(PAGE_PATTERNS) + 1} rules")
 
 
 if __name__ == "__main__":

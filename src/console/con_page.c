@@ -18,7 +18,18 @@
 #define FILES(X)                                                                         \
     X(index, "index.html", TYPE_HTML)                                                    \
     X(style, "style.css", TYPE_CSS)                                                      \
-    X(main, "main.js", TYPE_JS)
+    X(icon, "icon.svg", TYPE_SVG)                                                        \
+    X(main, "main.js", TYPE_JS)                                                          \
+    X(api, "api.js", TYPE_JS)                                                            \
+    X(dom, "dom.js", TYPE_JS)                                                            \
+    X(chart, "chart.js", TYPE_JS)                                                        \
+    X(series, "series.js", TYPE_JS)                                                      \
+    X(tokens, "tokens.js", TYPE_JS)                                                      \
+    X(runs, "runs.js", TYPE_JS)                                                          \
+    X(run, "run.js", TYPE_JS)                                                            \
+    X(rollouts, "rollouts.js", TYPE_JS)                                                  \
+    X(playground, "playground.js", TYPE_JS)                                              \
+    X(server, "server.js", TYPE_JS)
 
 #define EMBED(symbol, file, type)                                                        \
     __asm__(".section .rodata\n"                                                         \

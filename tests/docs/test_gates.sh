@@ -139,6 +139,11 @@ fresh; add src/wire/path.c 'void g(void) { goto again; }'; refuses check-banned.
 fresh; add src/wire/path.c 'typedef int thing_t;'; refuses check-banned.py "do not end in _t"
 fresh; add src/wire/path.c "/* TO""DO: later */"; refuses check-banned.py "without an issue number"
 fresh; add src/wire/path.c "/* TO""DO (#12): later */"; accepts check-banned.py
+fresh; add src/console/page/a.js 'a.textContent = b;'; accepts check-banned.py
+fresh; add src/console/page/a.js 'a.innerHTML = b;'; refuses check-banned.py "innerHTML: texts of models"
+fresh; add src/console/page/a.js 'eval(b);'; refuses check-banned.py "no code from texts"
+fresh; add src/console/page/a.html '<p style="x">'; refuses check-banned.py "inline styles and scripts"
+fresh; add src/console/page/a.js "fetch('https://a.example');"; refuses check-banned.py "nothing from elsewhere"
 
 # comments
 fresh; sed -i 1d "$work/t/src/base/mem.c"; refuses check-comments.py "does not open with a comment"

@@ -20,8 +20,8 @@
 
 typedef struct plotter {
     const cmd_args *args;
-    tinkc_service *service;         /* NULL: not opened */
-    const char *metric;             /* NULL: not chosen yet */
+    tinkc_service *service; /* NULL: not opened */
+    const char *metric;     /* NULL: not chosen yet */
     cmd_series_by by;
     cmd_plot_line lines[2 * RUNS_MAX]; /* owned */
     char names[2 * RUNS_MAX][NAME_BYTES];
@@ -123,14 +123,15 @@ static int add_run(plotter *p, const char *typed)
     if (!cmd_series_file(&path, typed)) {
         return cmd_fail("out of memory");
     }
-    if (path == NULL && (strchr(typed, '/') != NULL || ends_with(tk_str_of(typed), ".jsonl"))) {
+    if (path == NULL &&
+        (strchr(typed, '/') != NULL || ends_with(tk_str_of(typed), ".jsonl"))) {
         return cmd_fail("there is no file %s", typed);
     }
     size_t before = p->n;
     int result = CMD_OK;
     for (size_t i = 0; result == CMD_OK && p->n == before && i < TK_ARRAY_LEN(usual);
          i++) {
-        const char *metric = asked != NULL      ? asked
+        const char *metric = asked != NULL       ? asked
                              : p->metric != NULL ? p->metric
                                                  : usual[i];
         result = add_metric(p, typed, path, metric, &read);
@@ -140,11 +141,11 @@ static int add_run(plotter *p, const char *typed)
         }
     }
     if (result == CMD_OK && p->n == before) {
-        result = read.keys[0] != '\0'
-                     ? cmd_fail("%s has no metric %s; it has %s", typed,
-                                asked != NULL ? asked : "loss", read.keys)
-                     : cmd_fail("%s has no metric %s", typed,
-                                asked != NULL ? asked : "loss");
+        result =
+            read.keys[0] != '\0'
+                ? cmd_fail("%s has no metric %s; it has %s", typed,
+                           asked != NULL ? asked : "loss", read.keys)
+                : cmd_fail("%s has no metric %s", typed, asked != NULL ? asked : "loss");
     }
     if (result == CMD_OK && asked == NULL && strcmp(p->metric, "loss") == 0) {
         result = add_metric(p, typed, path, "eval_loss", &read);
@@ -185,9 +186,8 @@ static int show_json(const plotter *p)
 
 static int show(const plotter *p)
 {
-    static const char *const units[] = {[CMD_BY_STEP] = "step",
-                                        [CMD_BY_TOKENS] = "tokens",
-                                        [CMD_BY_TIME] = "seconds"};
+    static const char *const units[] = {
+        [CMD_BY_STEP] = "step", [CMD_BY_TOKENS] = "tokens", [CMD_BY_TIME] = "seconds"};
     const char *metric = p->metric;
     const cmd_plot plot = {.title = metric,
                            .x_name = units[p->by],
@@ -259,8 +259,9 @@ const cmd_spec cmd_run_plot = {
     .min_operands = 1,
     .max_operands = RUNS_MAX,
     .help = "Draw the curves of runs over each other.",
-    .more = "RUN is a metrics file (tinkc train --metrics FILE, tinkc rl), a directory with\n"
-            "metrics.jsonl in it, or the id of a run of a tinkc server, or its start.",
+    .more =
+        "RUN is a metrics file (tinkc train --metrics FILE, tinkc rl), a directory with\n"
+        "metrics.jsonl in it, or the id of a run of a tinkc server, or its start.",
     .examples = "tinkc run plot first.jsonl second.jsonl --svg loss.svg\n"
                 "tinkc run plot 0f0c1a2b --metric grad_norm --by time",
     .options = options,

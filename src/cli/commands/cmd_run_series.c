@@ -68,7 +68,8 @@ static bool add_line(cmd_series *series, totals *sum, const tk_json *object)
     }
     for (size_t i = 0; i < object->as.object.n; i++) {
         const tk_json_member *member = &object->as.object.members[i];
-        if (tk_json_to_double(&member->value, &value) && !tk_str_is(member->key, "step")) {
+        if (tk_json_to_double(&member->value, &value) &&
+            !tk_str_is(member->key, "step")) {
             note_key(series, member->key);
         }
     }
@@ -101,8 +102,8 @@ int cmd_series_read(cmd_series *series, const char *path)
         const tk_json *object = NULL;
         tk_str line = tk_str_cut(&rest, '\n');
         tk_arena_init(&arena, 0);
-        if (line.n > 0 && tk_json_parse(&object, &arena, line.p, line.n, &limits, NULL) ==
-                              TINKC_OK) {
+        if (line.n > 0 &&
+            tk_json_parse(&object, &arena, line.p, line.n, &limits, NULL) == TINKC_OK) {
             ok = add_line(series, &sum, object);
         }
         tk_arena_dispose(&arena);

@@ -12,8 +12,8 @@ typedef enum cmd_series_by { CMD_BY_STEP, CMD_BY_TOKENS, CMD_BY_TIME } cmd_serie
 #define CMD_SERIES_KEYS 512
 typedef struct cmd_series {
     const char *metric; /* borrowed */
-    cmd_series_by by;   /* time in seconds since the first value, tokens since the start */
-    cmd_plot_line line; /* owned; values are added to it */
+    cmd_series_by by; /* time in seconds since the first value, tokens since the start */
+    cmd_plot_line line;         /* owned; values are added to it */
     char keys[CMD_SERIES_KEYS]; /* metrics that are there, with ", " between them */
 } cmd_series;
 

@@ -41,10 +41,12 @@ static void test_cli_run_plot_file(void **unused)
     assert_int_equal(tk_file_read(&text, NULL, svg, TK_MIB, NULL), TINKC_OK);
     assert_non_null(strstr(text, ">held-out</text>"));
     tk_free(text);
-    (void)snprintf(line, sizeof(line), "run plot %s --metric lr --by time -f jsonl", path);
-    clifix_expect(&f, line,
-                  "{\"metric\": \"lr\", \"by\": \"time\", \"series\": [{\"name\": \"lr\", "
-                  "\"points\": [[2.0, 0.1], [4.0, 0.05]]}]}\n");
+    (void)snprintf(line, sizeof(line), "run plot %s --metric lr --by time -f jsonl",
+                   path);
+    clifix_expect(
+        &f, line,
+        "{\"metric\": \"lr\", \"by\": \"time\", \"series\": [{\"name\": \"lr\", "
+        "\"points\": [[2.0, 0.1], [4.0, 0.05]]}]}\n");
     (void)snprintf(line, sizeof(line), "run plot %s --metric nope", path);
     clifix_refused(&f, line, 1, "has no metric nope; it has eval_loss, loss, lr, tokens");
     clifix_refused(&f, "run plot no/such.jsonl", 1, "there is no file no/such.jsonl");
@@ -65,9 +67,10 @@ static void test_cli_run_plot_server(void **unused)
                     &fakeapi_json("{\"series\":[{\"name\":\"lr\",\"step\":[1,2],"
                                   "\"time_ms\":[5000,6500],\"tokens\":[10,20],"
                                   "\"mean\":[2,null],\"min\":[1,null]}]}"));
-    clifix_expect(&f, "run plot S:train:0 --metric lr -f jsonl",
-                  "{\"metric\": \"lr\", \"by\": \"step\", \"series\": [{\"name\": \"lr\", "
-                  "\"points\": [[1.0, 2.0]]}]}\n");
+    clifix_expect(
+        &f, "run plot S:train:0 --metric lr -f jsonl",
+        "{\"metric\": \"lr\", \"by\": \"step\", \"series\": [{\"name\": \"lr\", "
+        "\"points\": [[1.0, 2.0]]}]}\n");
     assert_string_equal(clifix_last(&f)->query, "metric=lr&by=step&points=1000");
     clifix_end(&f);
 }
