@@ -13,7 +13,7 @@ import struct
 
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
 
-HIDDEN, INNER, HEADS, HEAD, CONTEXT = 32, 64, 2, 16, 16384
+HIDDEN, INNER, HEADS, HEAD = 32, 64, 2, 16
 ENDS = ["<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end|>", "<|return|>", "<end_of_turn>",
         "<|endoftext|>", "<|END_OF_TURN_TOKEN|>", "<|end_of_text|>", "</s>"]
 MARKER = re.compile(r"<\|[^|<>'\"\s{}]{1,40}\|>|<｜[^｜<>]{1,40}｜>|\[/?[A-Z_]{3,20}\]|<(?:start|end)_of_turn>")
@@ -30,11 +30,11 @@ CHUNKS = [
 ]
 
 
-def make_tokenizer(source, text):
+def make_tokenizer(source, text, size):
     tok = Tokenizer(models.BPE())
     tok.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tok.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(vocab_size=600, show_progress=False,
+    trainer = trainers.BpeTrainer(vocab_size=size, show_progress=False,
                                   initial_alphabet=pre_tokenizers.ByteLevel.alphabet())
     tok.train_from_iterator([text], trainer)
     markers = sorted(set(MARKER.findall(source)))[:60]
@@ -87,10 +87,10 @@ def write_safetensors(path, tensors):
     path.write_bytes(struct.pack("<Q", len(text)) + text + b"".join(blobs))
 
 
-def make_model(directory, source, text, seed):
-    """Writes a model; returns its tokenizer and the text of its end."""
+def make_model(directory, source, text, seed, size=600, context=16384):
+    """Writes a model of `size` tokens and a few more; returns its tokenizer and the text of its end."""
     directory.mkdir(parents=True)
-    tok, end = make_tokenizer(source, text)
+    tok, end = make_tokenizer(source, text, size)
     tok.save(str(directory / "tokenizer.json"))
     ids = {"bos_token_id": tok.token_to_id("<s>"), "eos_token_id": tok.token_to_id(end)}
     (directory / "tokenizer_config.json").write_text(json.dumps({
@@ -100,7 +100,7 @@ def make_model(directory, source, text, seed):
         "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": HIDDEN,
         "intermediate_size": INNER, "num_hidden_layers": 1, "num_attention_heads": HEADS,
         "num_key_value_heads": HEADS, "head_dim": HEAD, "vocab_size": tok.get_vocab_size(),
-        "max_position_embeddings": CONTEXT, "rms_norm_eps": 1e-5, "rope_theta": 10000.0,
+        "max_position_embeddings": context, "rms_norm_eps": 1e-5, "rope_theta": 10000.0,
         "hidden_act": "silu", "tie_word_embeddings": False, "torch_dtype": "float32", **ids}))
     write_safetensors(directory / "model.safetensors", weights_of(tok, end, random.Random(seed)))
     return tok, end
