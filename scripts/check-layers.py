@@ -65,6 +65,7 @@ ROOMS = {
         "doctor": {"", "frame"},
         "commands": {"", "frame"},
         "gateway": {"", "frame"},
+        "rl": {"", "frame", "train", "gateway"},
     },
 }
 
@@ -74,6 +75,7 @@ ROOM_USES = {  # rooms that may use fewer modules than theirs
 
 ROOM_MORE = {  # rooms that may use more modules than theirs
     "cli/gateway": {"gateway", "chatapi", "httpd", "text"},
+    "cli/rl": {"gateway", "chatapi", "httpd", "text"},
 }
 
 THIRD_PARTY = [  # (header pattern, modules or rooms)
