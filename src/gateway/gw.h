@@ -24,6 +24,11 @@ typedef struct gw_config {
     const char *episodes; /* directory; NULL: in memory only */
     size_t max_bytes;     /* of episodes in memory; 0 = a default */
     tk_log *log;          /* or NULL */
+    /* Looks at a request of an episode before its prompt is made: sets what the request
+     * leaves open (a seed, a limit), or returns false with *fault filled to refuse it. NULL
+     * = not wanted. Thread: a worker. */
+    bool (*admit)(void *user, tk_str episode, ca_params *params, ca_fault *fault);
+    void *admit_user;
 } gw_config;
 
 /* Opens the episodes and starts the threads. The errors of gw_episodes_open. */
@@ -31,6 +36,9 @@ TK_NODISCARD tinkc_code gw_new(gw **out, const gw_config *config, tk_err *err);
 
 /* Called when no request is left and the backend has ended every sample. Accepts NULL. */
 void gw_free(gw *gateway);
+
+/* Returns its episodes (gw_episode.h), borrowed until it is freed. */
+struct gw_episodes *gw_get_episodes(gw *gateway);
 
 /* Answers a request to one of GW_ROUTES. Thread: a worker that may wait. */
 hd_verdict gw_handle(gw *gateway, hd_request *request);

@@ -386,6 +386,12 @@ static bool prepare(gw_exchange *x, ca_fault *fault)
     if (x->model == NULL) {
         return false;
     }
+    const gw_config *config = &x->gateway->config;
+    if (config->admit != NULL && x->episode[0] != '\0' &&
+        !config->admit(config->admit_user, tk_str_of(x->episode), &x->request.params,
+                       fault)) {
+        return false;
+    }
     x->is_dropping = params->has_max_tokens && params->max_tokens == 0;
     if (!make_jobs(x, fault) || !count(x, fault)) {
         return false;

@@ -495,6 +495,11 @@ tinkc_code gw_new(gw **out, const gw_config *config, tk_err *err)
     return TINKC_OK;
 }
 
+gw_episodes *gw_get_episodes(gw *gateway)
+{
+    return gateway->episodes;
+}
+
 void gw_free(gw *gateway)
 {
     if (gateway == NULL) {

@@ -73,6 +73,22 @@ static gw_model *open_model(gate *g, const char *name, ca_fault *fault)
     return model;
 }
 
+bool gate_use(gate *g, tinkc_sampling *sampling, const char *weights, ca_fault *fault)
+{
+    bool found = false;
+    gw_model *model = gate_model_of(g, g->config.model, weights, sampling, fault);
+    if (model == NULL) {
+        return false;
+    }
+    tk_mutex_lock(&g->opening);
+    gate_place *at = place_of(g, g->config.model, &found);
+    gw_model_release(at->model);
+    at->model = model;
+    at->used = ++g->clock;
+    tk_mutex_unlock(&g->opening);
+    return true;
+}
+
 static gw_model *find(void *user, tk_str name, ca_fault *fault)
 {
     gate *g = user;

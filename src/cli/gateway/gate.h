@@ -46,6 +46,12 @@ typedef struct gate {
 TK_NODISCARD bool gate_new(gate **out, const gate_config *config, ca_fault *fault);
 gw_backend gate_backend(gate *g);
 
+/* Lets the model that a request without a name means be sampled by this client from now on;
+ * requests that run keep theirs. `weights` is what turns are recorded with. The gate takes
+ * the client over, also on failure. Returns false with *fault filled. */
+TK_NODISCARD bool gate_use(gate *g, tinkc_sampling *sampling, const char *weights,
+                           ca_fault *fault);
+
 /* Ends every sample and takes no more. */
 void gate_stop(gate *g);
 void gate_free(gate *g); /* after the gateway; accepts NULL */
@@ -59,6 +65,10 @@ typedef struct gate_sampler { /* gw_model.sampler */
 
 /* Opens a model of the server. Returns NULL with *fault filled. */
 gw_model *gate_model_open(const gate *g, const char *name, ca_fault *fault);
+
+/* Makes the model `name` of a client, which it takes over, also on failure. */
+gw_model *gate_model_of(const gate *g, const char *name, const char *weights,
+                        tinkc_sampling *sampling, ca_fault *fault);
 
 /* Fills a fault from an error of the library, which it frees. Returns false. */
 bool gate_model_blame(ca_fault *fault, tinkc_error **error);

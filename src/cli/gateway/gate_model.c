@@ -144,9 +144,10 @@ static bool open_sampling(gate_sampler *s, const gate *g, const char *name,
     tinkc_error *error = NULL;
     char *base = NULL;
     bool is_path = strstr(name, "://") != NULL;
-    if (tinkc_service_create_sampling_wait(&s->sampling, g->config.service,
-                                           is_path ? NULL : name, is_path ? name : NULL,
-                                           &error) != TINKC_OK ||
+    bool is_given = s->sampling != NULL;
+    if ((!is_given && tinkc_service_create_sampling_wait(
+                          &s->sampling, g->config.service, is_path ? NULL : name,
+                          is_path ? name : NULL, &error) != TINKC_OK) ||
         tinkc_sampling_get_tokenizer(&s->tokenizer, s->sampling, NULL, &error) !=
             TINKC_OK) {
         return gate_model_blame(fault, &error);
@@ -160,7 +161,8 @@ static bool open_sampling(gate_sampler *s, const gate *g, const char *name,
     return true;
 }
 
-gw_model *gate_model_open(const gate *g, const char *name, ca_fault *fault)
+gw_model *gate_model_of(const gate *g, const char *name, const char *weights,
+                        tinkc_sampling *sampling, ca_fault *fault)
 {
     gw_model *model = tk_zalloc(sizeof(*model));
     gate_sampler *s = tk_zalloc(sizeof(*s));
@@ -168,6 +170,7 @@ gw_model *gate_model_open(const gate *g, const char *name, ca_fault *fault)
     if (model == NULL || s == NULL) {
         tk_free(model);
         tk_free(s);
+        tinkc_sampling_close(&sampling);
         (void)tk_err_nomem(&err);
         (void)blame(fault, &err);
         return NULL;
@@ -175,8 +178,9 @@ gw_model *gate_model_open(const gate *g, const char *name, ca_fault *fault)
     atomic_init(&model->owners, 1);
     model->free = free_model;
     model->sampler = s;
+    s->sampling = sampling;
     model->name = tk_strdup(name);
-    model->weights = tk_strdup(name);
+    model->weights = tk_strdup(weights);
     bool ok = model->name != NULL && model->weights != NULL;
     if (!ok) {
         (void)tk_err_nomem(&err);
@@ -188,4 +192,9 @@ gw_model *gate_model_open(const gate *g, const char *name, ca_fault *fault)
         return NULL;
     }
     return model;
+}
+
+gw_model *gate_model_open(const gate *g, const char *name, ca_fault *fault)
+{
+    return gate_model_of(g, name, name, NULL, fault);
 }
