@@ -4,7 +4,7 @@
 MAKEFLAGS += --no-print-directory
 PREFIX ?= /usr/local
 
-.PHONY: all build deps ready test check bench interop drift soak mutate demo first fuzz fuzz-server docs dist dist-test deb \
+.PHONY: all build deps ready test check bench interop drift soak mutate demo first rl fuzz fuzz-server docs dist dist-test deb \
 	deb-test install wheel clean
 all: build
 
@@ -60,6 +60,11 @@ demo: deps
 first: deps
 	@scripts/build.sh build tinkc_program
 	@scripts/first.py
+
+# agents in three languages, three seeds: the reward rises on held-out tasks
+rl: deps
+	@scripts/build.sh build tinkc_program examples
+	@scripts/rl-demo.py
 
 # manual pages of section 3 and the reference in HTML, from the headers
 docs:

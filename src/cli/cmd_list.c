@@ -54,6 +54,7 @@ const cmd_spec *const cmd_list[] = {
 #endif
 #if TINKC_HAVE_GATEWAY
     &cmd_gateway,
+    &cmd_rl,
 #endif
     &cmd_launch,
 #if TINKC_HAVE_TEXT

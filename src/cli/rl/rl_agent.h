@@ -16,8 +16,9 @@
 #define RL_AGENT_MAX        1024       /* that run at a time */
 #define RL_AGENT_TASK_BYTES (8 << 20)  /* of a task */
 #define RL_AGENT_ENV_BYTES  (96 << 10) /* of a variable: the system has a limit */
-#define RL_AGENT_OUT_BYTES  (64 << 10) /* of standard output that are kept: the last ones */
-#define RL_AGENT_ERR_BYTES  (4 << 10)  /* of standard error */
+#define RL_AGENT_OUT_BYTES                                                               \
+    (64 << 10)                       /* of standard output that are kept: the last ones */
+#define RL_AGENT_ERR_BYTES (4 << 10) /* of standard error */
 
 /* How an agent ended. */
 typedef enum rl_end {

@@ -408,9 +408,7 @@ static void look_at_agent(keeper *k)
     bool is_exit = info.si_code == CLD_EXITED;
     k->is_ended = true;
     k->status = info.si_status;
-    k->end = !is_exit               ? RL_END_SIGNAL
-             : info.si_status != 0 ? RL_END_EXIT
-                                   : RL_END_OK;
+    k->end = !is_exit ? RL_END_SIGNAL : info.si_status != 0 ? RL_END_EXIT : RL_END_OK;
     shut(k, PROCESS);
 }
 
@@ -431,7 +429,7 @@ static void reap(keeper *k)
         k->is_reaped = true;
         if (!k->is_ended) { /* just now */
             k->is_ended = true;
-            k->end = WIFSIGNALED(status)         ? RL_END_SIGNAL
+            k->end = WIFSIGNALED(status)        ? RL_END_SIGNAL
                      : WEXITSTATUS(status) != 0 ? RL_END_EXIT
                                                 : RL_END_OK;
             k->status = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
@@ -458,8 +456,7 @@ static void look(keeper *k, int64_t deadline_ns)
     int64_t left = (deadline_ns - tk_clock_mono_ns(NULL)) / 1000000 + 1;
     int tick = k->fds[PROCESS] >= 0 ? TICK_MS : 10;
     for (int i = 0; i < PLACES; i++) {
-        at[i] = (struct pollfd){.fd = k->fds[i],
-                                .events = i == INPUT ? POLLOUT : POLLIN};
+        at[i] = (struct pollfd){.fd = k->fds[i], .events = i == INPUT ? POLLOUT : POLLIN};
     }
     (void)poll(at, PLACES, (int)TK_MAX(TK_MIN(left, (int64_t)tick), (int64_t)0));
     feed(k);

@@ -51,7 +51,8 @@ static bool is_marked(const char *pid)
         (void)close(fd);
     }
     for (ssize_t i = 0; i < n; i++) {
-        if ((size_t)(n - i) >= strlen(mark) && memcmp(text + i, mark, strlen(mark)) == 0) {
+        if ((size_t)(n - i) >= strlen(mark) &&
+            memcmp(text + i, mark, strlen(mark)) == 0) {
             return true;
         }
     }
@@ -232,7 +233,8 @@ static void test_stop(void **state)
     char command[256], path[] = "/tmp/test_rl_agent_XXXXXX";
     int file = mkstemp(path);
     (void)snprintf(command, sizeof(command),
-                   "trap 'echo bye; exit 0' TERM; rm %s; while :; do sleep 0.01; done", path);
+                   "trap 'echo bye; exit 0' TERM; rm %s; while :; do sleep 0.01; done",
+                   path);
     rl_job job = job_of(command, variables);
     rl_ended e;
     (void)state;

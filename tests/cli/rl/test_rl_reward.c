@@ -51,7 +51,8 @@ static void test_metrics(void **state)
     rl_reward reward;
     (void)state;
     assert_int_equal(
-        rl_reward_read(&reward, TK_STR("{\"reward\":1,\"turns\":4,\"why\":\"x\",\"s\":0.5}")),
+        rl_reward_read(&reward,
+                       TK_STR("{\"reward\":1,\"turns\":4,\"why\":\"x\",\"s\":0.5}")),
         RL_REWARD_OK);
     assert_int_equal(reward.n_metrics, 2);
     assert_string_equal(reward.metrics[0].name, "turns");
