@@ -34,10 +34,12 @@ class Proxy:
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
                 headers = {k: v for k, v in self.headers.items() if k.lower() not in DROPPED}
                 back = http.client.HTTPConnection(proxy.target, timeout=300)
-                back.request(self.command, self.path, body, headers)
+                back.request(self.command, self.path, proxy.asks(self.path, body), headers)
                 answer = back.getresponse()
                 data = answer.read()
                 back.close()
+                if answer.status == 200:
+                    data = proxy.answers(self.path, body, data)
                 proxy.note(self.path, answer.status, body, data)
                 self.send_response(answer.status)
                 for key, value in answer.getheaders():
@@ -54,6 +56,14 @@ class Proxy:
         self.server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def asks(self, path, body):
+        """What the server is asked instead of `body`."""
+        return body
+
+    def answers(self, path, body, data):
+        """What goes back instead of the server's answer."""
+        return data
 
     def note(self, path, status, body, data):
         if status != 200:
