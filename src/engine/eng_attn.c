@@ -5,7 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-#define BLOCK_ROWS (4 * ENG_ROWS)
+#define BLOCK_ROWS (2 * ENG_ROWS)
+#define WIDE       4 /* panels of keys or of columns at a time */
 
 typedef struct job {
     const eng_attn *a;
@@ -57,15 +58,17 @@ static void score_rows(const job *j, const block *b, size_t r, size_t rows)
 {
     const eng_config *c = j->a->config;
     size_t d = c->head_dim;
-    for (size_t key = 0; key < b->keys; key += ENG_LANES) {
-        eng_real *keys = eng_kv_keys(b->seq->blocks[key / ENG_KV_BLOCK], c, b->head);
+    for (size_t key = 0; key < b->keys; key += ENG_KV_BLOCK) {
+        size_t left = TK_MIN((size_t)ENG_KV_BLOCK, b->keys - key);
         eng_tile t = {.k = d,
                       .rows = rows,
+                      .panels = (left + ENG_LANES - 1) / ENG_LANES,
                       .a = b->q + r * d,
                       .a_row = d,
                       .a_k = 1,
-                      .b = keys + key % ENG_KV_BLOCK * d,
+                      .b = eng_kv_keys(b->seq->blocks[key / ENG_KV_BLOCK], c, b->head),
                       .b_k = ENG_LANES,
+                      .b_panel = d * ENG_LANES,
                       .c = b->scores + r * j->keys + key,
                       .c_row = j->keys};
         j->kern->tile(&t);
@@ -88,30 +91,32 @@ static void softmax_row(const job *j, const block *b, size_t r)
     }
 }
 
-/* Columns [column, column + ENG_LANES) of the outputs of some rows. */
+/* The outputs of some rows, columns [column, column + width). */
 static void value_rows(const job *j, const block *b, size_t r, size_t rows, size_t column)
 {
     const eng_config *c = j->a->config;
-    eng_real sum[ENG_ROWS * ENG_LANES];
+    eng_real sum[ENG_ROWS * WIDE * ENG_LANES];
+    size_t width = TK_MIN((size_t)WIDE * ENG_LANES, c->head_dim - column);
     for (size_t key = 0; key < b->keys; key += ENG_KV_BLOCK) {
         eng_real *values = eng_kv_values(b->seq->blocks[key / ENG_KV_BLOCK], c, b->head);
         eng_tile t = {.k = TK_MIN((size_t)ENG_KV_BLOCK, b->keys - key),
                       .rows = rows,
+                      .panels = (width + ENG_LANES - 1) / ENG_LANES,
                       .a = b->scores + r * j->keys + key,
                       .a_row = j->keys,
                       .a_k = 1,
                       .b = values + column,
                       .b_k = eng_kv_width(c),
+                      .b_panel = ENG_LANES,
                       .c = sum,
-                      .c_row = ENG_LANES,
+                      .c_row = WIDE * ENG_LANES,
                       .add = key > 0};
         j->kern->tile(&t);
     }
-    size_t width = TK_MIN((size_t)ENG_LANES, c->head_dim - column);
     for (size_t i = 0; i < rows; i++) {
         eng_real *out = j->a->out + row_offset(j, b, r + i) + column;
         for (size_t l = 0; l < width; l++) {
-            out[l] = sum[i * ENG_LANES + l] * b->sums[r + i];
+            out[l] = sum[i * WIDE * ENG_LANES + l] * b->sums[r + i];
         }
     }
 }
@@ -120,13 +125,14 @@ static void run_block(const job *j, block *b)
 {
     load_queries(j, b);
     b->keys = keys_of(j, b, b->rows - 1);
-    for (size_t r = 0; r < b->rows; r += ENG_ROWS) {
-        size_t rows = TK_MIN((size_t)ENG_ROWS, b->rows - r);
+    for (size_t r = 0, rows; r < b->rows; r += rows) {
+        rows = eng_tile_rows(j->kern, b->rows - r);
         score_rows(j, b, r, rows);
         for (size_t i = 0; i < rows; i++) {
             softmax_row(j, b, r + i);
         }
-        for (size_t column = 0; column < j->a->config->head_dim; column += ENG_LANES) {
+        for (size_t column = 0; column < j->a->config->head_dim;
+             column += WIDE * ENG_LANES) {
             value_rows(j, b, r, rows, column);
         }
     }

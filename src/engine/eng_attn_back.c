@@ -6,7 +6,8 @@
 
 #include "engine/eng_attn.h"
 
-#define BLOCK_ROWS (4 * ENG_ROWS)
+#define BLOCK_ROWS (2 * ENG_ROWS)
+#define WIDE       4 /* panels of columns at a time */
 
 typedef struct job {
     const eng_attn_grad *g;
@@ -89,24 +90,22 @@ static void times_panels(const job *j, const unit *u, eng_real *out, const eng_r
                          size_t rows, size_t keys)
 {
     bool values = a == u->d_o;
-    for (size_t key = 0; key < keys; key += ENG_LANES) {
-        const eng_real *b;
-        if (values) {
-            b = u->v_panels + key * j->d;
-        } else {
-            b = eng_kv_keys(u->seq->blocks[key / ENG_KV_BLOCK], j->config, u->head) +
-                key % ENG_KV_BLOCK * j->d;
-        }
-        for (size_t r = 0; r < rows; r += ENG_ROWS) {
-            eng_tile t = {.k = j->d,
-                          .rows = TK_MIN((size_t)ENG_ROWS, rows - r),
-                          .a = a + r * j->width,
-                          .a_row = j->width,
-                          .a_k = 1,
-                          .b = b,
-                          .b_k = ENG_LANES,
-                          .c = out + r * j->keys + key,
-                          .c_row = j->keys};
+    for (size_t key = 0; key < keys; key += ENG_KV_BLOCK) {
+        size_t left = TK_MIN((size_t)ENG_KV_BLOCK, keys - key);
+        eng_tile t = {.k = j->d,
+                      .panels = (left + ENG_LANES - 1) / ENG_LANES,
+                      .a_row = j->width,
+                      .a_k = 1,
+                      .b_k = ENG_LANES,
+                      .b_panel = j->d * ENG_LANES,
+                      .c_row = j->keys};
+        t.b = values
+                  ? u->v_panels + key * j->d
+                  : eng_kv_keys(u->seq->blocks[key / ENG_KV_BLOCK], j->config, u->head);
+        for (size_t r = 0; r < rows; r += t.rows) {
+            t.rows = eng_tile_rows(j->kern, rows - r);
+            t.a = a + r * j->width;
+            t.c = out + r * j->keys + key;
             j->kern->tile(&t);
         }
     }
@@ -121,10 +120,7 @@ static void softmax_back(const job *j, const unit *u, size_t first, size_t r, si
     size_t n = (first + r) / j->group + 1;
     (void)j->kern->exp_sum(p, n, stat[0]);
     eng_real mean = j->kern->dot(j->g->d_out + at, j->g->forward->out + at, j->d);
-    for (size_t key = 0; key < n; key++) {
-        p[key] *= stat[1];
-        d_p[key] = p[key] * (d_p[key] - mean);
-    }
+    j->kern->softmax_back(p, d_p, n, (const eng_real[2]){stat[1], mean});
     memset(p + n, 0, (keys - n) * sizeof(*p));
     memset(d_p + n, 0, (keys - n) * sizeof(*d_p));
 }
@@ -133,19 +129,38 @@ static void softmax_back(const job *j, const unit *u, size_t first, size_t r, si
 static void add_keys(const job *j, eng_real *out, const eng_real *p, const eng_real *in,
                      size_t rows, size_t keys)
 {
-    for (size_t column = 0; column < j->width; column += ENG_LANES) {
-        for (size_t key = 0; key < keys; key += ENG_ROWS) {
-            eng_tile t = {.k = rows,
-                          .rows = TK_MIN((size_t)ENG_ROWS, keys - key),
-                          .a = p + key,
-                          .a_row = 1,
-                          .a_k = j->keys,
-                          .b = in + column,
-                          .b_k = j->width,
-                          .c = out + key * j->width + column,
-                          .c_row = j->width,
-                          .add = true};
-            j->kern->tile(&t);
+    eng_tile t = {.k = rows,
+                  .panels = j->width / ENG_LANES,
+                  .a_row = 1,
+                  .a_k = j->keys,
+                  .b = in,
+                  .b_k = j->width,
+                  .b_panel = ENG_LANES,
+                  .c_row = j->width,
+                  .add = true};
+    for (size_t key = 0; key < keys; key += t.rows) {
+        t.rows = eng_tile_rows(j->kern, keys - key);
+        t.a = p + key;
+        t.c = out + key * j->width;
+        j->kern->tile(&t);
+    }
+}
+
+/* Rows [r, r + n) of the block, columns from `column` on. */
+static void query_rows(const job *j, const unit *u, size_t first, const eng_tile *rows,
+                       size_t column)
+{
+    eng_real sum[ENG_ROWS * WIDE * ENG_LANES];
+    size_t width = TK_MIN((size_t)WIDE * ENG_LANES, j->d - column);
+    eng_tile t = *rows;
+    t.panels = (width + ENG_LANES - 1) / ENG_LANES;
+    t.b = u->k_rows + column;
+    t.c = sum;
+    j->kern->tile(&t);
+    for (size_t i = 0; i < t.rows; i++) {
+        eng_real *to = j->g->d_q + row_offset(j, u, first + i) + column;
+        for (size_t l = 0; l < width; l++) {
+            to[l] = sum[i * WIDE * ENG_LANES + l] * j->scale;
         }
     }
 }
@@ -153,27 +168,17 @@ static void add_keys(const job *j, eng_real *out, const eng_real *p, const eng_r
 static void query_grad(const job *j, const unit *u, size_t first, size_t rows,
                        size_t keys)
 {
-    eng_real sum[ENG_ROWS * ENG_LANES];
-    for (size_t r = 0; r < rows; r += ENG_ROWS) {
-        size_t n = TK_MIN((size_t)ENG_ROWS, rows - r);
-        for (size_t column = 0; column < j->d; column += ENG_LANES) {
-            eng_tile t = {.k = keys,
-                          .rows = n,
-                          .a = u->d_p + r * j->keys,
-                          .a_row = j->keys,
-                          .a_k = 1,
-                          .b = u->k_rows + column,
-                          .b_k = j->width,
-                          .c = sum,
-                          .c_row = ENG_LANES};
-            j->kern->tile(&t);
-            size_t width = TK_MIN((size_t)ENG_LANES, j->d - column);
-            for (size_t i = 0; i < n; i++) {
-                eng_real *to = j->g->d_q + row_offset(j, u, first + r + i) + column;
-                for (size_t l = 0; l < width; l++) {
-                    to[l] = sum[i * ENG_LANES + l] * j->scale;
-                }
-            }
+    eng_tile t = {.k = keys,
+                  .a_row = j->keys,
+                  .a_k = 1,
+                  .b_k = j->width,
+                  .b_panel = ENG_LANES,
+                  .c_row = WIDE * ENG_LANES};
+    for (size_t r = 0; r < rows; r += t.rows) {
+        t.rows = eng_tile_rows(j->kern, rows - r);
+        t.a = u->d_p + r * j->keys;
+        for (size_t column = 0; column < j->d; column += WIDE * ENG_LANES) {
+            query_rows(j, u, first + r, &t, column);
         }
     }
 }

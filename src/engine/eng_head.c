@@ -107,9 +107,7 @@ static void gradient_rows(void *user, size_t begin, size_t end, void *scratch)
             total += coef[i];
         }
         eng_real factor = (eng_real)(-total / p->soft[r].sum);
-        for (size_t j = 0; j < p->config->vocabulary; j++) {
-            logits[j] *= factor;
-        }
+        eng_kern_get()->scale(logits, p->config->vocabulary, factor);
         for (size_t i = 0; i < args->k[row]; i++) {
             logits[args->targets[row][i]] += (eng_real)coef[i];
         }

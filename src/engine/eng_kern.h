@@ -1,86 +1,141 @@
 /* The kernel table: everything whose speed depends on the instruction set.
  *
- * One table is chosen at start; tests switch it. All tables obey one contract on the
- * order of additions, which is what makes a token's bits independent of batch, chunking
- * and threads: an element of a product is one chain over the reduction index, 0 first;
- * sums over a row are ENG_LANES chains by index modulo ENG_LANES, added as a tree.
- * `generic` multiplies and adds with two roundings, the SIMD tables with one (FMA), so
- * tables differ from each other in the last digits, never within themselves.
+ * One table is chosen at start; `serve --kernel` and tests choose another. All tables obey
+ * one contract on the order of additions, which is what makes a token's bits independent
+ * of batch, chunking and threads: an element of a product is one chain over the reduction
+ * index, 0 first; sums over a row are ENG_LANES chains by index modulo ENG_LANES, added as
+ * a tree. `generic` multiplies and adds with two roundings, all others with one (FMA).
+ * So avx2, avx512, neon and the plain C table `fma` give the same bits as each other, and
+ * `generic` differs from them in the last digits.
  *
  * Thread: tables are constant; eng_kern_select only while nothing computes. */
 #ifndef ENGINE_ENG_KERN_H
 #define ENGINE_ENG_KERN_H
 
+#include <math.h>
+
 #include "base/tk.h"
 #include "engine/eng_real.h"
 
 #define ENG_LANES 16 /* columns of a packed panel, partial sums of a row */
-#define ENG_ROWS  6  /* most rows of a tile */
+#define ENG_ROWS  14 /* most rows of a tile, in any table */
 
 #define ENG_ROUND_UP(n, to) (((n) + (to)-1) / (to) * (to))
 
-/* c[r][j] (+)= sum over k of a[r * a_row + k * a_k] * b[k * b_k + j], r < rows,
- * j < ENG_LANES. */
+/* c[r][p * ENG_LANES + j] (+)= sum over k of a[r * a_row + k * a_k] * b[p * b_panel +
+ * k * b_k + j], r < rows, p < panels, j < ENG_LANES. Memory after b's last row may be
+ * fetched ahead. */
 typedef struct eng_tile {
     size_t k;
-    size_t rows; /* 1..ENG_ROWS */
+    size_t rows;   /* 1 .. eng_kern.rows */
+    size_t panels; /* any number */
     const eng_real *a;
     size_t a_row, a_k;
-    const eng_real *b;
-    size_t b_k;
+    const void *b; /* eng_real or bf16, by the function */
+    size_t b_k, b_panel;
     eng_real *c;
     size_t c_row;
     bool add; /* the chain goes on from what c holds, instead of from 0 */
 } eng_tile;
 
-/* Rows of the next tile when `left` are left: 7 and 8 are better cut in two halves than
- * into 6 and a rest whose few sums wait for each other. */
-static inline size_t eng_tile_rows(size_t left)
+/* Finished sums of a row: y = sum + bias, or y += scale * sum + bias. */
+typedef struct eng_finish {
+    const eng_real *bias; /* NULL: none */
+    eng_real scale;       /* with add only */
+    bool add;
+} eng_finish;
+
+/* One row of the gradient of a norm. */
+typedef struct eng_norm_part {
+    const eng_real *x, *w, *d_y;
+    eng_real inv;
+    size_t n;
+    bool add; /* to d_x, instead of storing */
+} eng_norm_part;
+
+/* AdamW over the elements from 0 to n; `rate` and `root` contain the bias corrections. */
+typedef struct eng_adam_part {
+    double b1, b2, eps, decay, rate, root, grad_scale;
+    eng_real *p, *m, *v;
+    const eng_real *g;
+    size_t n;
+} eng_adam_part;
+
+/* One weight in the middle of its step: scaled gradient, new moments, weight after decay.
+ * What is checked and what is stored is computed with these two functions. */
+typedef struct eng_adam_element {
+    double g, m, v, p;
+} eng_adam_element;
+
+static inline eng_adam_element eng_adam_look(const eng_adam_part *a, size_t i)
 {
-    return left == 7 || left == 8 ? 4 : TK_MIN((size_t)ENG_ROWS, left);
+    double g = (double)a->g[i] * a->grad_scale;
+    return (eng_adam_element){.g = g,
+                              .m = a->b1 * (double)a->m[i] + (1.0 - a->b1) * g,
+                              .v = a->b2 * (double)a->v[i] + (1.0 - a->b2) * g * g,
+                              .p = (double)a->p[i] * a->decay};
 }
 
-/* A product over several packed panels at once, for few rows: c[r][p * ENG_LANES + j] =
- * sum over k of a[r * a_row + k] * b[p * b_panel + k][j]. What follows a panel in memory
- * is what is asked for next: it may be fetched ahead. */
-typedef struct eng_strip {
-    size_t k;
-    size_t rows; /* 1..ENG_ROWS */
-    size_t panels;
-    const eng_real *a;
-    size_t a_row;
-    const void *b;  /* eng_real or bf16, by the function */
-    size_t b_panel; /* rows of ENG_LANES numbers from one panel to the next */
-    eng_real *c;
-    size_t c_row;
-} eng_strip;
+static inline double eng_adam_weight(const eng_adam_part *a, const eng_adam_element *e)
+{
+    return e->p - a->rate * e->m / (sqrt(e->v) / a->root + a->eps);
+}
 
 typedef struct eng_kern {
     const char *name;
-    void (*tile)(const eng_tile *t);
-    void (*strip)(const eng_strip *s);
-    void (*strip_bf16)(const eng_strip *s);
+    size_t rows;                          /* most rows of a tile, at most ENG_ROWS */
+    void (*tile)(const eng_tile *t);      /* b is eng_real */
+    void (*tile_bf16)(const eng_tile *t); /* b is bf16 */
+    /* out[j][i] = in[i][j], ENG_LANES of both */
+    void (*turn)(eng_real *out, const eng_real *in);
+    void (*finish)(eng_real *y, const eng_real *sums, const eng_finish *f, size_t n);
     void (*widen)(eng_real *out, const uint16_t *bf16, size_t n);
     eng_real (*dot)(const eng_real *x, const eng_real *y, size_t n);
     eng_real (*max)(const eng_real *x, size_t n);             /* n > 0 */
     eng_real (*exp_sum)(eng_real *x, size_t n, eng_real max); /* x = exp(x - max) */
+    void (*scale)(eng_real *x, size_t n, eng_real factor);
+    /* p holds exponentials, d dL/dP; afterwards p *= inv and d = p * (d - mean). */
+    void (*softmax_back)(eng_real *p, eng_real *d, size_t n, const eng_real inv_mean[2]);
+    /* y = w * (x * inv) */
+    void (*norm)(eng_real *y, const eng_real *x, const eng_real *w, eng_real inv,
+                 size_t n);
+    /* The gradient of the line above; d_x (+)= it. */
+    void (*norm_back)(eng_real *d_x, const eng_norm_part *part);
     /* out = silu(gate) * up */
     void (*silu_mul)(eng_real *out, const eng_real *gate, const eng_real *up, size_t n);
     /* d holds dL/d(silu(gate) * up); afterwards dL/dgate, and d_up = dL/dup. */
     void (*silu_mul_back)(eng_real *d, eng_real *d_up, const eng_real *gate,
                           const eng_real *up, size_t n);
+    void (*adam_step)(const eng_adam_part *a);
+    /* false: a bound on the new weights, or a gradient, is larger than `limit` */
+    bool (*adam_bound)(const eng_adam_part *a, double limit);
 } eng_kern;
 
-/* The table in use: the best one this machine runs, until a test selects another. */
+/* Rows of the next tile when `left` are left: equal shares rather than full tiles and a
+ * rest whose few sums wait for each other. */
+static inline size_t eng_tile_rows(const eng_kern *kern, size_t left)
+{
+    size_t tiles = (left + kern->rows - 1) / kern->rows;
+    return (left + tiles - 1) / tiles;
+}
+
+/* The table in use: the best one this machine runs, until another is selected. */
 const eng_kern *eng_kern_get(void);
 
-/* "generic", "avx2", "neon"; false when this build or machine does not have it. */
+/* Selects a table by name, "auto" the best one; false when this build or machine does not
+ * have it. */
 bool eng_kern_select(const char *name);
+
+/* The name of the i-th table that this build and machine have, best first; NULL after the
+ * last one. */
+const char *eng_kern_name(size_t i);
 
 /* The tables; NULL when the build lacks them. Whether the machine can run one is decided
  * in eng_kern.c, which is compiled without special instructions. */
 const eng_kern *eng_kern_generic(void);
+const eng_kern *eng_kern_fma(void); /* plain C; the bits of the SIMD tables */
 const eng_kern *eng_kern_avx2(void);
+const eng_kern *eng_kern_avx512(void);
 const eng_kern *eng_kern_neon(void);
 
 #endif

@@ -6,9 +6,13 @@
 #include "base/mem.h"
 #include "engine/eng_kern.h"
 
-#define ROW_GROUP  96  /* rows computed against one panel before the next panel */
-#define BACK_BLOCK 512 /* outputs whose transposed panel is held at a time */
-#define STRIP      4   /* panels per strip when there are few rows */
+#define PAIR         2   /* panels of a tile */
+#define BLOCK_K      256 /* a reduction at a time: its panels fit in the first cache */
+#define GROUP_TILES  12  /* tiles of rows of a unit */
+#define BLOCK_PANELS 16  /* most panels of a unit */
+#define UNITS_EACH   4   /* units that a thread should get */
+#define FEW_TILES    3   /* of rows: the weights are read straight from memory */
+#define STRIP        4   /* panels at a time when there are few rows */
 
 bool eng_mat_bytes(size_t *out, size_t n, size_t k, bool bf16)
 {
@@ -83,66 +87,61 @@ void eng_mat_unpack_row(const eng_mat *mat, size_t row, eng_real *out)
 
 /* Finished sums and where they belong: [rows][width] from (row, column) on. */
 typedef struct region {
-    const eng_real *sums;
+    eng_real *sums;
     size_t stride;
     size_t row, rows, column, width;
 } region;
 
-static void finish(const eng_mul *m, const region *b)
-{
-    size_t width = b->width, column = b->column;
-    for (size_t r = 0; r < b->rows; r++) {
-        eng_real *y = m->y + (b->row + r) * m->ldy + column;
-        const eng_real *from = b->sums + r * b->stride;
-        if (m->add && m->bias != NULL) {
-            for (size_t j = 0; j < width; j++) {
-                y[j] += m->scale * from[j] + m->bias[column + j];
-            }
-        } else if (m->add) {
-            for (size_t j = 0; j < width; j++) {
-                y[j] += m->scale * from[j];
-            }
-        } else if (m->bias != NULL) {
-            for (size_t j = 0; j < width; j++) {
-                y[j] = from[j] + m->bias[column + j];
-            }
-        } else {
-            memcpy(y, from, width * sizeof(*y));
-        }
-    }
-}
-
 typedef struct job {
     const eng_mul *m;
     const eng_kern *kern;
-    size_t row_groups; /* of `group` rows each; a unit is one panel times one group */
-    size_t group;
+    size_t group, row_groups;  /* rows of a unit */
+    size_t block, wide_groups; /* panels of a unit */
 } job;
 
-/* `count` panels from `first` on, `apart` from each other. */
+static void finish(const job *j, const region *b)
+{
+    const eng_mul *m = j->m;
+    eng_finish f = {.scale = m->scale, .add = m->add};
+    f.bias = m->bias != NULL ? m->bias + b->column : NULL;
+    for (size_t r = 0; r < b->rows; r++) {
+        j->kern->finish(m->y + (b->row + r) * m->ldy + b->column, b->sums + r * b->stride,
+                        &f, b->width);
+    }
+}
+
+static size_t weight_size(const eng_mat *w)
+{
+    return w->bf16 ? sizeof(uint16_t) : sizeof(eng_real);
+}
+
+/* `count` panels from `first` on, `apart` from each other, all rows. */
 static void mul_strip(const job *j, size_t first, size_t count, size_t apart)
 {
     const eng_mul *m = j->m;
+    const eng_mat *w = m->w;
     eng_real c[ENG_ROWS * STRIP * ENG_LANES];
-    size_t size = m->w->bf16 ? sizeof(uint16_t) : sizeof(eng_real);
-    eng_strip s = {.k = m->w->k,
-                   .rows = m->rows,
-                   .panels = count,
-                   .a = m->x,
-                   .a_row = m->ldx,
-                   .b = (const char *)m->w->panels + first * m->w->k * ENG_LANES * size,
-                   .b_panel = apart * m->w->k,
-                   .c = c,
-                   .c_row = STRIP * ENG_LANES};
-    (m->w->bf16 ? j->kern->strip_bf16 : j->kern->strip)(&s);
-    for (size_t i = 0; i < count; i++) {
-        size_t column = (first + i * apart) * ENG_LANES;
-        region b = {.sums = c + i * ENG_LANES,
-                    .stride = s.c_row,
-                    .rows = m->rows,
-                    .column = column,
-                    .width = TK_MIN((size_t)ENG_LANES, m->w->n - column)};
-        finish(m, &b);
+    for (size_t row = 0, rows; row < m->rows; row += rows) {
+        rows = eng_tile_rows(j->kern, m->rows - row);
+        eng_tile t = {.k = w->k,
+                      .rows = rows,
+                      .panels = count,
+                      .a = m->x + row * m->ldx,
+                      .a_row = m->ldx,
+                      .a_k = 1,
+                      .b = (const char *)w->panels +
+                           first * w->k * ENG_LANES * weight_size(w),
+                      .b_k = ENG_LANES,
+                      .b_panel = apart * w->k * ENG_LANES,
+                      .c = c,
+                      .c_row = STRIP * ENG_LANES};
+        (w->bf16 ? j->kern->tile_bf16 : j->kern->tile)(&t);
+        for (size_t i = 0; i < count; i++) {
+            size_t column = (first + i * apart) * ENG_LANES;
+            size_t width = TK_MIN((size_t)ENG_LANES, w->n - column);
+            region b = {c + i * ENG_LANES, t.c_row, row, rows, column, width};
+            finish(j, &b);
+        }
     }
 }
 
@@ -163,74 +162,97 @@ static void mul_strips(void *user, size_t begin, size_t end, void *scratch)
     }
 }
 
-/* One panel against the rows of one group. */
-static void mul_group(const job *j, const eng_real *panel, size_t p, size_t group)
+/* Adds inputs [k0, k0 + count) of PAIR panels from p on to the sums of rows. */
+static void mul_pair(const job *j, const region *b, size_t p, size_t k0, eng_real *wide)
 {
     const eng_mul *m = j->m;
-    eng_real c[ENG_ROWS * ENG_LANES];
-    size_t last = TK_MIN((group + 1) * j->group, m->rows);
-    size_t column = p * ENG_LANES;
-    size_t width = TK_MIN((size_t)ENG_LANES, m->w->n - column);
-    for (size_t row = group * j->group, rows; row < last; row += rows) {
-        rows = eng_tile_rows(last - row);
-        eng_tile t = {.k = m->w->k,
-                      .rows = rows,
-                      .a = m->x + row * m->ldx,
-                      .a_row = m->ldx,
-                      .a_k = 1,
-                      .b = panel,
-                      .b_k = ENG_LANES,
-                      .c = c,
-                      .c_row = ENG_LANES};
+    const eng_mat *w = m->w;
+    size_t column = b->column / ENG_LANES, count = TK_MIN((size_t)BLOCK_K, w->k - k0);
+    eng_tile t = {.k = count,
+                  .panels = TK_MIN((size_t)PAIR, panel_count(w) - p),
+                  .a_row = m->ldx,
+                  .a_k = 1,
+                  .b_k = ENG_LANES,
+                  .c_row = b->stride,
+                  .add = k0 > 0};
+    size_t at = (p * w->k + k0) * ENG_LANES;
+    if (w->bf16) {
+        t.b = wide;
+        t.b_panel = count * ENG_LANES;
+        for (size_t i = 0; i < t.panels; i++) {
+            j->kern->widen(wide + i * t.b_panel,
+                           (const uint16_t *)w->panels + at + i * w->k * ENG_LANES,
+                           t.b_panel);
+        }
+    } else {
+        t.b = (const eng_real *)w->panels + at;
+        t.b_panel = w->k * ENG_LANES;
+    }
+    for (size_t row = 0; row < b->rows; row += t.rows) {
+        t.rows = eng_tile_rows(j->kern, b->rows - row);
+        t.a = m->x + (b->row + row) * m->ldx + k0;
+        t.c = b->sums + row * b->stride + (p - column) * ENG_LANES;
         j->kern->tile(&t);
-        region b = {c, ENG_LANES, row, rows, column, width};
-        finish(m, &b);
     }
 }
 
-static void mul_panels(void *user, size_t begin, size_t end, void *scratch)
+static void mul_unit(const job *j, size_t group, size_t block, eng_real *scratch)
+{
+    const eng_mul *m = j->m;
+    eng_real *wide = scratch, *sums = scratch + PAIR * BLOCK_K * ENG_LANES;
+    size_t first = block * j->block, panels = panel_count(m->w);
+    size_t last = TK_MIN(first + j->block, panels), column = first * ENG_LANES;
+    size_t row = group * j->group, rows = TK_MIN(j->group, m->rows - row);
+    region b = {sums,   j->block * ENG_LANES,
+                row,    rows,
+                column, TK_MIN(last * ENG_LANES, m->w->n) - column};
+    for (size_t k = 0; k < m->w->k; k += BLOCK_K) {
+        for (size_t p = first; p < last; p += PAIR) {
+            mul_pair(j, &b, p, k, wide);
+        }
+    }
+    finish(j, &b);
+}
+
+static void mul_units(void *user, size_t begin, size_t end, void *scratch)
 {
     const job *j = user;
-    const eng_mat *w = j->m->w;
-    size_t panel = w->k * ENG_LANES, panels = panel_count(w);
-    size_t widened = SIZE_MAX;
     for (size_t unit = begin; unit < end; unit++) {
-        size_t group = unit / panels, p = unit % panels;
-        const eng_real *b;
-        if (w->bf16) {
-            if (widened != p) {
-                j->kern->widen(scratch, (const uint16_t *)w->panels + p * panel, panel);
-                widened = p;
-            }
-            b = scratch;
-        } else {
-            b = (const eng_real *)w->panels + p * panel;
-        }
-        mul_group(j, b, p, group);
+        mul_unit(j, unit / j->wide_groups, unit % j->wide_groups, scratch);
     }
+}
+
+/* Cuts rows in equal groups of whole tiles, and panels so that every thread gets several
+ * units. */
+static void cut(job *j, size_t panels, size_t threads)
+{
+    size_t rows = j->m->rows, most = GROUP_TILES * j->kern->rows;
+    size_t groups = (rows + most - 1) / most;
+    j->group = ENG_ROUND_UP((rows + groups - 1) / groups, j->kern->rows);
+    j->row_groups = (rows + j->group - 1) / j->group;
+    size_t share = panels * j->row_groups / (UNITS_EACH * threads);
+    j->block = TK_MIN((size_t)BLOCK_PANELS, TK_MAX(share / PAIR * PAIR, (size_t)PAIR));
+    j->wide_groups = (panels + j->block - 1) / j->block;
 }
 
 tinkc_code eng_mul_run(eng_pool *pool, const eng_mul *m, tk_err *err)
 {
-    job j = {.m = m, .kern = eng_kern_get(), .group = ROW_GROUP};
+    job j = {.m = m, .kern = eng_kern_get()};
     size_t panels = panel_count(m->w), work = m->rows * m->w->n * m->w->k / 4;
     if (m->rows == 0) {
         return TINKC_OK;
     }
-    if (m->rows <= ENG_ROWS) {
+    if (m->rows <= FEW_TILES * j.kern->rows) {
         eng_pool_run_work(pool, (panels + STRIP - 1) / STRIP, work, mul_strips, &j);
         return TINKC_OK;
     }
-    if (m->w->bf16) {
-        size_t bytes = m->w->k * ENG_LANES * sizeof(eng_real);
-        tinkc_code code = eng_pool_reserve(pool, bytes, err);
-        if (code != TINKC_OK) {
-            return code;
-        }
+    cut(&j, panels, eng_pool_size(pool));
+    size_t reals = (PAIR * BLOCK_K + j.group * j.block) * ENG_LANES;
+    tinkc_code code = eng_pool_reserve(pool, reals * sizeof(eng_real), err);
+    if (code == TINKC_OK) {
+        eng_pool_run_work(pool, j.row_groups * j.wide_groups, work, mul_units, &j);
     }
-    j.row_groups = (m->rows + ROW_GROUP - 1) / ROW_GROUP;
-    eng_pool_run_work(pool, panels * j.row_groups, work, mul_panels, &j);
-    return TINKC_OK;
+    return code;
 }
 
 /* Outputs [first, first + count) of the 16 inputs from `column` on, as [count][16]. */
@@ -239,61 +261,62 @@ static void transpose(eng_real *out, const job *j, size_t column, size_t first,
 {
     const eng_mat *w = j->m->w;
     size_t width = TK_MIN((size_t)ENG_LANES, w->k - column);
-    eng_real wide[ENG_LANES * ENG_LANES];
+    eng_real wide[ENG_LANES * ENG_LANES] = {0};
     for (size_t n = 0; n < count; n += ENG_LANES) {
         size_t at = (first + n) / ENG_LANES * w->k * ENG_LANES + column * ENG_LANES;
-        const eng_real *block;
+        const eng_real *block = wide;
         if (w->bf16) {
             j->kern->widen(wide, (const uint16_t *)w->panels + at, width * ENG_LANES);
-            block = wide;
+        } else if (width < ENG_LANES) {
+            memcpy(wide, (const eng_real *)w->panels + at,
+                   width * ENG_LANES * sizeof(*wide));
         } else {
             block = (const eng_real *)w->panels + at;
         }
-        eng_real *to = out + n * ENG_LANES;
-        if (width < ENG_LANES) {
-            memset(to, 0, ENG_LANES * ENG_LANES * sizeof(*to));
-        }
-        for (size_t i = 0; i < width; i++) {
-            for (size_t l = 0; l < ENG_LANES; l++) {
-                to[l * ENG_LANES + i] = block[i * ENG_LANES + l];
-            }
-        }
+        j->kern->turn(out + n * ENG_LANES, block);
     }
 }
 
-static void back_unit(const job *j, size_t column, size_t group, eng_real *scratch)
+/* Adds outputs [first, first + count) to the sums of a unit. */
+static void back_block(const job *j, const region *b, size_t first, eng_real *packed)
 {
     const eng_mul *m = j->m;
-    eng_real *packed = scratch, *sums = scratch + BACK_BLOCK * ENG_LANES;
-    size_t row0 = group * j->group, last = TK_MIN(row0 + j->group, m->rows);
-    for (size_t first = 0; first < m->w->n; first += BACK_BLOCK) {
-        size_t count = TK_MIN((size_t)BACK_BLOCK, m->w->n - first);
-        transpose(packed, j, column, first, count);
-        for (size_t row = row0, rows; row < last; row += rows) {
-            rows = eng_tile_rows(last - row);
-            eng_tile t = {.k = count,
-                          .rows = rows,
-                          .a = m->x + row * m->ldx + first,
-                          .a_row = m->ldx,
-                          .a_k = 1,
-                          .b = packed,
-                          .b_k = ENG_LANES,
-                          .c = sums + (row - row0) * ENG_LANES,
-                          .c_row = ENG_LANES,
-                          .add = first > 0};
-            j->kern->tile(&t);
-        }
+    size_t count = TK_MIN((size_t)BLOCK_K, m->w->n - first);
+    eng_tile t = {.k = count,
+                  .panels = (b->width + ENG_LANES - 1) / ENG_LANES,
+                  .a_row = m->ldx,
+                  .a_k = 1,
+                  .b = packed,
+                  .b_k = ENG_LANES,
+                  .b_panel = (size_t)BLOCK_K * ENG_LANES,
+                  .c_row = b->stride,
+                  .add = first > 0};
+    for (size_t i = 0; i < t.panels; i++) {
+        transpose(packed + i * t.b_panel, j, b->column + i * ENG_LANES, first, count);
     }
-    size_t width = TK_MIN((size_t)ENG_LANES, m->w->k - column);
-    region b = {sums, ENG_LANES, row0, last - row0, column, width};
-    finish(m, &b);
+    for (size_t row = 0; row < b->rows; row += t.rows) {
+        t.rows = eng_tile_rows(j->kern, b->rows - row);
+        t.a = m->x + (b->row + row) * m->ldx + first;
+        t.c = b->sums + row * b->stride;
+        j->kern->tile(&t);
+    }
 }
 
-static void back_panels(void *user, size_t begin, size_t end, void *scratch)
+static void back_units(void *user, size_t begin, size_t end, void *scratch)
 {
     const job *j = user;
+    const eng_mul *m = j->m;
+    eng_real *packed = scratch, *sums = packed + PAIR * BLOCK_K * ENG_LANES;
     for (size_t unit = begin; unit < end; unit++) {
-        back_unit(j, unit / j->row_groups * ENG_LANES, unit % j->row_groups, scratch);
+        size_t row = unit % j->row_groups * j->group;
+        size_t column = unit / j->row_groups * PAIR * ENG_LANES;
+        region b = {sums,   PAIR * ENG_LANES,
+                    row,    TK_MIN(j->group, m->rows - row),
+                    column, TK_MIN((size_t)PAIR * ENG_LANES, m->w->k - column)};
+        for (size_t first = 0; first < m->w->n; first += BLOCK_K) {
+            back_block(j, &b, first, packed);
+        }
+        finish(j, &b);
     }
 }
 
@@ -304,17 +327,17 @@ tinkc_code eng_mul_back_run(eng_pool *pool, const eng_mul *m, tk_err *err)
         return TINKC_OK;
     }
     /* Each group packs again: cut the rows only when panels alone leave threads idle. */
-    size_t panels = ENG_ROUND_UP(m->w->k, ENG_LANES) / ENG_LANES;
-    size_t want = panels >= 2 * (size_t)eng_pool_size(pool) ? 1 : eng_pool_size(pool);
-    j.group = ENG_ROUND_UP((m->rows + want - 1) / want, ENG_ROWS);
+    size_t pairs = (m->w->k + PAIR * ENG_LANES - 1) / (PAIR * ENG_LANES);
+    size_t want = pairs >= 2 * (size_t)eng_pool_size(pool) ? 1 : eng_pool_size(pool);
+    j.group = ENG_ROUND_UP((m->rows + want - 1) / want, j.kern->rows);
     j.row_groups = (m->rows + j.group - 1) / j.group;
-    size_t bytes = (BACK_BLOCK + j.group) * ENG_LANES * sizeof(eng_real);
+    size_t bytes = PAIR * (BLOCK_K + j.group) * ENG_LANES * sizeof(eng_real);
     tinkc_code code = eng_pool_reserve(pool, bytes, err);
     if (code != TINKC_OK) {
         return code;
     }
-    eng_pool_run_work(pool, panels * j.row_groups, m->rows * m->w->n * m->w->k / 4,
-                      back_panels, &j);
+    eng_pool_run_work(pool, pairs * j.row_groups, m->rows * m->w->n * m->w->k / 4,
+                      back_units, &j);
     return TINKC_OK;
 }
 
@@ -323,53 +346,50 @@ typedef struct outer_job {
     const eng_kern *kern;
 } outer_job;
 
-static void copy_c(const eng_outer *o, eng_real *tile, size_t i0, size_t rows, size_t j0,
-                   size_t width)
+/* Copies between c and a tile of [rows][stride]; `back`: into c. */
+static void copy_c(const eng_outer *o, const region *b, eng_real *tile, bool back)
 {
-    for (size_t r = 0; r < rows; r++) {
-        for (size_t l = 0; l < width; l++) {
-            tile[r * ENG_LANES + l] = o->c[(i0 + r) * o->c_a + (j0 + l) * o->c_b];
-        }
-    }
-}
-
-static void store_c(const eng_outer *o, const eng_real *tile, size_t i0, size_t rows,
-                    size_t j0, size_t width)
-{
-    for (size_t r = 0; r < rows; r++) {
-        for (size_t l = 0; l < width; l++) {
-            o->c[(i0 + r) * o->c_a + (j0 + l) * o->c_b] = tile[r * ENG_LANES + l];
+    for (size_t r = 0; r < b->rows; r++) {
+        for (size_t l = 0; l < b->width; l++) {
+            eng_real *c = &o->c[(b->row + r) * o->c_a + (b->column + l) * o->c_b];
+            eng_real *t = &tile[r * b->stride + l];
+            *(back ? c : t) = *(back ? t : c);
         }
     }
 }
 
 static void outer_panels(void *user, size_t begin, size_t end, void *scratch)
 {
+    enum { STRIDE = PAIR * ENG_LANES };
     const outer_job *j = user;
     const eng_outer *o = j->o;
     eng_real *b = scratch;
     for (size_t unit = begin; unit < end; unit++) {
-        size_t j0 = unit * ENG_LANES;
-        size_t width = TK_MIN((size_t)ENG_LANES, o->nb - j0);
+        region at = {.stride = STRIDE, .column = unit * STRIDE};
+        at.width = TK_MIN((size_t)STRIDE, o->nb - at.column);
         for (size_t row = 0; row < o->rows; row++) {
-            memset(b + row * ENG_LANES, 0, ENG_LANES * sizeof(*b));
-            memcpy(b + row * ENG_LANES, o->b + row * o->ldb + j0, width * sizeof(*b));
+            eng_real *to = b + row * STRIDE;
+            memset(to + at.width, 0, (STRIDE - at.width) * sizeof(*b));
+            memcpy(to, o->b + row * o->ldb + at.column, at.width * sizeof(*b));
         }
-        for (size_t i0 = 0; i0 < o->na; i0 += ENG_ROWS) {
-            eng_real c[ENG_ROWS * ENG_LANES] = {0};
+        for (; at.row < o->na; at.row += at.rows) {
+            eng_real c[ENG_ROWS * STRIDE] = {0};
+            at.rows = eng_tile_rows(j->kern, o->na - at.row);
             eng_tile t = {.k = o->rows,
-                          .rows = TK_MIN((size_t)ENG_ROWS, o->na - i0),
-                          .a = o->a + i0,
+                          .rows = at.rows,
+                          .panels = (at.width + ENG_LANES - 1) / ENG_LANES,
+                          .a = o->a + at.row,
                           .a_row = 1,
                           .a_k = o->lda,
                           .b = b,
-                          .b_k = ENG_LANES,
+                          .b_k = STRIDE,
+                          .b_panel = ENG_LANES,
                           .c = c,
-                          .c_row = ENG_LANES,
+                          .c_row = STRIDE,
                           .add = true};
-            copy_c(o, c, i0, t.rows, j0, width);
+            copy_c(o, &at, c, false);
             j->kern->tile(&t);
-            store_c(o, c, i0, t.rows, j0, width);
+            copy_c(o, &at, c, true);
         }
     }
 }
@@ -377,11 +397,12 @@ static void outer_panels(void *user, size_t begin, size_t end, void *scratch)
 tinkc_code eng_outer_run(eng_pool *pool, const eng_outer *o, tk_err *err)
 {
     outer_job j = {.o = o, .kern = eng_kern_get()};
-    tinkc_code code = eng_pool_reserve(pool, o->rows * ENG_LANES * sizeof(eng_real), err);
+    size_t stride = (size_t)PAIR * ENG_LANES;
+    tinkc_code code = eng_pool_reserve(pool, o->rows * stride * sizeof(eng_real), err);
     if (code != TINKC_OK) {
         return code;
     }
-    eng_pool_run_work(pool, ENG_ROUND_UP(o->nb, ENG_LANES) / ENG_LANES,
-                      o->rows * o->na * o->nb / 4, outer_panels, &j);
+    eng_pool_run_work(pool, (o->nb + stride - 1) / stride, o->rows * o->na * o->nb / 4,
+                      outer_panels, &j);
     return TINKC_OK;
 }

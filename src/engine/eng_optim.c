@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "engine/eng_kern.h"
 #include "engine/eng_lora.h"
 #include "engine/eng_math.h"
 
@@ -16,51 +17,36 @@
 #define LARGEST 1e18 /* the square of a larger number overflows a float */
 
 typedef struct job {
-    const eng_adamw *s;
-    double b1, b2, eps, decay, rate, root;
+    eng_adam_part all;
+    const eng_kern *kern;
     atomic_bool overflows;
 } job;
 
-/* One weight in the middle of its step: scaled gradient, new moments, weight after decay.
- * All three loops below compute with these two functions, so what is checked is exactly
- * what is stored later. */
-typedef struct element {
-    double g, m, v, p;
-} element;
-
-static inline element look_at(const job *j, size_t i)
+/* Pieces [begin, end) of the whole. */
+static eng_adam_part part_of(const job *j, size_t begin, size_t end)
 {
-    const eng_adamw *s = j->s;
-    double g = (double)s->g[i] * s->grad_scale;
-    return (element){.g = g,
-                     .m = j->b1 * (double)s->m[i] + (1.0 - j->b1) * g,
-                     .v = j->b2 * (double)s->v[i] + (1.0 - j->b2) * g * g,
-                     .p = (double)s->p[i] * j->decay};
-}
-
-static inline double new_weight(const job *j, const element *e)
-{
-    return e->p - j->rate * e->m / (sqrt(e->v) / j->root + j->eps);
+    eng_adam_part part = j->all;
+    size_t first = begin * PIECE;
+    part.n = TK_MIN(end * PIECE, part.n) - first;
+    part.p += first;
+    part.m += first;
+    part.v += first;
+    part.g += first;
+    return part;
 }
 
 static void step_pieces(void *user, size_t begin, size_t end, void *scratch)
 {
     const job *j = user;
-    const eng_adamw *s = j->s;
     (void)scratch;
-    size_t last = TK_MIN(end * PIECE, s->n);
-    for (size_t i = begin * PIECE; i < last; i++) {
-        element e = look_at(j, i);
-        s->m[i] = (eng_real)e.m;
-        s->v[i] = (eng_real)e.v;
-        s->p[i] = (eng_real)new_weight(j, &e);
-    }
+    eng_adam_part part = part_of(j, begin, end);
+    j->kern->adam_step(&part);
 }
 
-static bool fits(const job *j, size_t i)
+static bool fits(const eng_adam_part *part, size_t i)
 {
-    element e = look_at(j, i);
-    return fabs(e.g) <= LARGEST && fabs(new_weight(j, &e)) <= LARGEST;
+    eng_adam_element e = eng_adam_look(part, i);
+    return fabs(e.g) <= LARGEST && fabs(eng_adam_weight(part, &e)) <= LARGEST;
 }
 
 /* Computes the new weight of each element only where a bound without root and division is
@@ -68,17 +54,11 @@ static bool fits(const job *j, size_t i)
 static void check_pieces(void *user, size_t begin, size_t end, void *scratch)
 {
     job *j = user;
-    double most = j->rate / j->eps;
-    bool all = true;
     (void)scratch;
-    size_t first = begin * PIECE, last = TK_MIN(end * PIECE, j->s->n);
-    for (size_t i = first; i < last; i++) {
-        element e = look_at(j, i);
-        all &= fabs(e.p) + most * fabs(e.m) <= LARGEST; /* without a branch */
-        all &= fabs(e.g) <= LARGEST;
-    }
-    for (size_t i = first; !all && i < last; i++) {
-        if (!fits(j, i)) {
+    eng_adam_part part = part_of(j, begin, end);
+    bool all = j->kern->adam_bound(&part, LARGEST);
+    for (size_t i = 0; !all && i < part.n; i++) {
+        if (!fits(&part, i)) {
             atomic_store_explicit(&j->overflows, true, memory_order_relaxed);
             return;
         }
@@ -88,13 +68,21 @@ static void check_pieces(void *user, size_t begin, size_t end, void *scratch)
 static void begin_job(job *j, const eng_adamw *step)
 {
     const eng_adam *a = step->adam;
-    j->s = step;
-    j->b1 = a->beta1;
-    j->b2 = a->beta2;
-    j->eps = a->eps;
-    j->decay = 1.0 - a->learning_rate * a->weight_decay;
-    j->rate = a->learning_rate / (1.0 - eng_powi(a->beta1, step->step));
-    j->root = sqrt(1.0 - eng_powi(a->beta2, step->step));
+    j->kern = eng_kern_get();
+    j->all = (eng_adam_part){
+        .b1 = a->beta1,
+        .b2 = a->beta2,
+        .eps = a->eps,
+        .decay = 1.0 - a->learning_rate * a->weight_decay,
+        .rate = a->learning_rate / (1.0 - eng_powi(a->beta1, step->step)),
+        .root = sqrt(1.0 - eng_powi(a->beta2, step->step)),
+        .grad_scale = step->grad_scale,
+        .p = step->p,
+        .m = step->m,
+        .v = step->v,
+        .g = step->g,
+        .n = step->n,
+    };
     atomic_init(&j->overflows, false);
 }
 

@@ -18,9 +18,7 @@ static void norm_rows(void *user, size_t begin, size_t end, void *scratch)
         eng_real mean = kern->dot(x, x, norm->n) / (eng_real)norm->n;
         eng_real inv = (eng_real)(1.0 / sqrt((double)mean + norm->eps));
         norm->inv[r] = inv;
-        for (size_t i = 0; i < norm->n; i++) {
-            y[i] = norm->w[i] * (x[i] * inv);
-        }
+        kern->norm(y, x, norm->w, inv, norm->n);
     }
 }
 
@@ -37,36 +35,21 @@ typedef struct norm_back {
     bool add;
 } norm_back;
 
-/* mean(w * d_y * x * inv) in the lane order of the kernels. */
-static eng_real norm_mean(const eng_norm *norm, const eng_real *d_y, const eng_real *x,
-                          eng_real inv)
-{
-    eng_real lane[ENG_LANES] = {0};
-    for (size_t i = 0; i < norm->n; i++) {
-        lane[i % ENG_LANES] += norm->w[i] * d_y[i] * (x[i] * inv);
-    }
-    for (size_t half = ENG_LANES / 2; half > 0; half /= 2) {
-        for (size_t i = 0; i < half; i++) {
-            lane[i] += lane[i + half];
-        }
-    }
-    return lane[0] / (eng_real)norm->n;
-}
-
 static void norm_back_rows(void *user, size_t begin, size_t end, void *scratch)
 {
     const norm_back *b = user;
     const eng_norm *norm = b->norm;
+    const eng_kern *kern = eng_kern_get();
     (void)scratch;
     for (size_t r = begin; r < end; r++) {
-        const eng_real *x = norm->x + r * norm->n, *d_y = b->d_y + r * norm->n;
-        eng_real *d_x = b->d_x + r * norm->n;
-        eng_real inv = norm->inv[r];
-        eng_real mean = norm_mean(norm, d_y, x, inv);
-        for (size_t i = 0; i < norm->n; i++) {
-            eng_real d = inv * (norm->w[i] * d_y[i] - x[i] * inv * mean);
-            d_x[i] = b->add ? d_x[i] + d : d;
-        }
+        size_t at = r * norm->n;
+        eng_norm_part part = {.x = norm->x + at,
+                              .w = norm->w,
+                              .d_y = b->d_y + at,
+                              .inv = norm->inv[r],
+                              .n = norm->n,
+                              .add = b->add};
+        kern->norm_back(b->d_x + at, &part);
     }
 }
 

@@ -1,5 +1,5 @@
-/* Row operations in plain C: the functions vec_widen to vec_silu_mul_back are entries of
- * a kernel table. Each eng_kern_*.c includes this header and so compiles its own copy,
+/* Row operations in plain C: the functions named in VEC_ENTRIES are entries of a kernel
+ * table. Each eng_kern_*.c includes this header and so compiles its own copy,
  * which the compiler vectorises for that instruction set; because contraction is off, the
  * bits are the same in all tables. For eng_kern_*.c only.
  *
@@ -138,9 +138,114 @@ static inline void vec_widen(eng_real *restrict out, const uint16_t *restrict in
     }
 }
 
+static inline void vec_finish(eng_real *restrict y, const eng_real *restrict sums,
+                              const eng_finish *f, size_t n)
+{
+    const eng_real *restrict bias = f->bias;
+    const eng_real scale = f->scale;
+    if (f->add && bias != NULL) {
+        for (size_t i = 0; i < n; i++) {
+            y[i] += scale * sums[i] + bias[i];
+        }
+    } else if (f->add) {
+        for (size_t i = 0; i < n; i++) {
+            y[i] += scale * sums[i];
+        }
+    } else if (bias != NULL) {
+        for (size_t i = 0; i < n; i++) {
+            y[i] = sums[i] + bias[i];
+        }
+    } else {
+        memcpy(y, sums, n * sizeof(*y));
+    }
+}
+
+static inline void vec_scale(eng_real *x, size_t n, eng_real factor)
+{
+    for (size_t i = 0; i < n; i++) {
+        x[i] *= factor;
+    }
+}
+
+static inline void vec_softmax_back(eng_real *restrict p, eng_real *restrict d, size_t n,
+                                    const eng_real inv_mean[2])
+{
+    const eng_real inv = inv_mean[0], mean = inv_mean[1];
+    for (size_t i = 0; i < n; i++) {
+        p[i] *= inv;
+        d[i] = p[i] * (d[i] - mean);
+    }
+}
+
+static inline void vec_norm(eng_real *restrict y, const eng_real *restrict x,
+                            const eng_real *restrict w, eng_real inv, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        y[i] = w[i] * (x[i] * inv);
+    }
+}
+
+/* mean(w * d_y * x * inv), 16 chains as in every sum over a row. */
+static inline eng_real vec_norm_mean(const eng_norm_part *b)
+{
+    eng_real lane[ENG_LANES] = {0};
+    size_t i = 0;
+    for (; i + ENG_LANES <= b->n; i += ENG_LANES) {
+        for (size_t l = 0; l < ENG_LANES; l++) {
+            lane[l] += b->w[i + l] * b->d_y[i + l] * (b->x[i + l] * b->inv);
+        }
+    }
+    for (size_t l = 0; i + l < b->n; l++) {
+        lane[l] += b->w[i + l] * b->d_y[i + l] * (b->x[i + l] * b->inv);
+    }
+    return vec_tree(lane) / (eng_real)b->n;
+}
+
+static inline void vec_norm_back(eng_real *restrict d_x, const eng_norm_part *b)
+{
+    const eng_real *restrict x = b->x, *restrict w = b->w, *restrict d_y = b->d_y;
+    const eng_real inv = b->inv, mean = vec_norm_mean(b);
+    if (b->add) {
+        for (size_t i = 0; i < b->n; i++) {
+            d_x[i] += inv * (w[i] * d_y[i] - x[i] * inv * mean);
+        }
+    } else {
+        for (size_t i = 0; i < b->n; i++) {
+            d_x[i] = inv * (w[i] * d_y[i] - x[i] * inv * mean);
+        }
+    }
+}
+
+static inline void vec_adam_step(const eng_adam_part *a)
+{
+    const eng_adam_part s = *a;
+    for (size_t i = 0; i < s.n; i++) {
+        eng_adam_element e = eng_adam_look(&s, i);
+        s.m[i] = (eng_real)e.m;
+        s.v[i] = (eng_real)e.v;
+        s.p[i] = (eng_real)eng_adam_weight(&s, &e);
+    }
+}
+
+static inline bool vec_adam_bound(const eng_adam_part *a, double limit)
+{
+    const eng_adam_part s = *a;
+    const double most = s.rate / s.eps;
+    int all = 1;
+    for (size_t i = 0; i < s.n; i++) {
+        eng_adam_element e = eng_adam_look(&s, i);
+        all &= fabs(e.p) + most * fabs(e.m) <= limit; /* without a branch */
+        all &= fabs(e.g) <= limit;
+    }
+    return all != 0;
+}
+
 /* The entries of a kernel table that are compiled from this header. */
 #define VEC_ENTRIES                                                                      \
-    .widen = vec_widen, .dot = vec_dot, .max = vec_max, .exp_sum = vec_exp_sum,          \
-    .silu_mul = vec_silu_mul, .silu_mul_back = vec_silu_mul_back
+    .finish = vec_finish, .widen = vec_widen, .dot = vec_dot, .max = vec_max,            \
+    .exp_sum = vec_exp_sum, .scale = vec_scale, .softmax_back = vec_softmax_back,        \
+    .norm = vec_norm, .norm_back = vec_norm_back, .silu_mul = vec_silu_mul,              \
+    .silu_mul_back = vec_silu_mul_back, .adam_step = vec_adam_step,                      \
+    .adam_bound = vec_adam_bound
 
 #endif

@@ -133,8 +133,28 @@ static void check_recompute(scene *s, const batch *b, const float *grads)
     assert_memory_equal(s->adapter->grads, grads, s->adapter->n * sizeof(*grads));
 }
 
+static float *fused; /* gradients of the first table that multiplies and adds in one */
+
+static void check_fused(const char *name, const float *grads, size_t bytes)
+{
+    if (strcmp(name, "generic") == 0) {
+        return;
+    }
+    if (fused == NULL) {
+        fused = tk_memdup(grads, bytes);
+        assert_non_null(fused);
+    }
+    assert_memory_equal(fused, grads, bytes);
+}
+
+static int forget(void **unused)
+{
+    tk_free(fused);
+    return 0;
+}
+
 /* Runs all on one table; the gradients of the first number of threads are the
- * reference of the others. */
+ * reference of the others. The plain C twin is slow: one number of threads. */
 static void check_table(const char *name)
 {
     static batch b;
@@ -145,7 +165,8 @@ static void check_table(const char *name)
         print_message("no %s on this machine\n", name);
         return;
     }
-    for (size_t t = 0; t < TK_ARRAY_LEN(threads); t += TEST_TSAN_STRIDE(3)) {
+    size_t stride = strcmp(name, "fma") == 0 ? 3 : TEST_TSAN_STRIDE(3);
+    for (size_t t = 0; t < TK_ARRAY_LEN(threads); t += stride) {
         scene s;
         scene_init(&s, threads[t]);
         size_t bytes = s.adapter->n * sizeof(float);
@@ -155,6 +176,7 @@ static void check_table(const char *name)
             assert_non_null(reference);
         }
         assert_memory_equal(s.adapter->grads, reference, bytes);
+        check_fused(name, reference, bytes);
         check_split(&s, &b, reference);
         check_alone(&s, &b, together);
         check_recompute(&s, &b, reference);
@@ -174,17 +196,27 @@ static void test_bits_avx2(void **unused)
     check_table("avx2");
 }
 
+static void test_bits_avx512(void **unused)
+{
+    check_table("avx512");
+}
+
 static void test_bits_neon(void **unused)
 {
     check_table("neon");
 }
 
+static void test_bits_fma(void **unused)
+{
+    check_table("fma");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bits_generic),
-        cmocka_unit_test(test_bits_avx2),
-        cmocka_unit_test(test_bits_neon),
+        cmocka_unit_test(test_bits_generic), cmocka_unit_test(test_bits_avx2),
+        cmocka_unit_test(test_bits_avx512),  cmocka_unit_test(test_bits_neon),
+        cmocka_unit_test(test_bits_fma),
     };
-    return cmocka_run_group_tests_name("eng_bits", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("eng_bits", tests, NULL, forget);
 }

@@ -1,6 +1,6 @@
-/* Kernel tables: every table against plain double arithmetic, row and strip remainders
- * bit for bit against single rows, row operations bit for bit across tables, and the
- * error of exp. */
+/* Kernel tables: every table against plain double arithmetic, tiles of all shapes bit for
+ * bit against single rows, SIMD tables bit for bit against their twin in plain C, row
+ * operations bit for bit across tables, and the error of exp. */
 #include <math.h>
 
 #include "engine/eng_dtype.h"
@@ -32,27 +32,29 @@ static int set_up(void **unused)
 /* Runs `check` on every table of this machine. */
 static void each_table(void (*check)(const eng_kern *kern))
 {
-    static const char *const names[] = {"generic", "avx2", "neon"};
-    for (size_t i = 0; i < TK_ARRAY_LEN(names); i++) {
-        if (eng_kern_select(names[i])) {
-            assert_string_equal(eng_kern_get()->name, names[i]);
-            check(eng_kern_get());
-        }
+    const char *name;
+    for (size_t i = 0; (name = eng_kern_name(i)) != NULL; i++) {
+        assert_true(eng_kern_select(name));
+        assert_string_equal(eng_kern_get()->name, name);
+        check(eng_kern_get());
     }
     assert_false(eng_kern_select("abacus"));
+    assert_true(eng_kern_select("auto"));
+    assert_string_equal(eng_kern_get()->name, eng_kern_name(0));
 }
 
 static void check_tile(const eng_kern *kern)
 {
     static const size_t lengths[] = {0, 1, 2, 17, MAX_K};
     for (size_t n = 0; n < TK_ARRAY_LEN(lengths); n++) {
-        for (size_t rows = 1; rows <= ENG_ROWS; rows++) {
+        for (size_t rows = 1; rows <= kern->rows; rows++) {
             float c[ENG_ROWS * ENG_LANES];
             for (size_t i = 0; i < TK_ARRAY_LEN(c); i++) {
                 c[i] = 0.25f;
             }
             eng_tile t = {.k = lengths[n],
                           .rows = rows,
+                          .panels = 1,
                           .a = a,
                           .a_row = 1,
                           .a_k = ENG_ROWS,
@@ -84,32 +86,47 @@ static void test_tile_values(void **unused)
     each_table(check_tile);
 }
 
-/* The chain of an element is the same in a tile of 6, in a tile of 1, in a strip, with
- * bf16 weights, and when the reduction is cut in two. */
+#define WIDTH (MAX_PANELS * ENG_LANES)
+
+typedef struct sums {
+    float f32[ENG_ROWS * WIDTH], bf16[ENG_ROWS * WIDTH];
+} sums;
+
+/* Both formats of the weights, rows x panels. */
+static void run_tiles(sums *out, const eng_kern *kern, size_t rows, size_t panels)
+{
+    memset(out, 0, sizeof(*out));
+    eng_tile t = {.k = MAX_K,
+                  .rows = rows,
+                  .panels = panels,
+                  .a = a,
+                  .a_row = MAX_K,
+                  .a_k = 1,
+                  .b = b,
+                  .b_k = ENG_LANES,
+                  .b_panel = (size_t)MAX_K * ENG_LANES,
+                  .c = out->f32,
+                  .c_row = WIDTH};
+    kern->tile(&t);
+    t.b = half;
+    t.c = out->bf16;
+    kern->tile_bf16(&t);
+}
+
+/* The chain of an element is the same in a tile of any shape, with bf16 weights, and when
+ * the reduction is cut in two. */
 static void check_chain(const eng_kern *kern)
 {
+    static sums s;
     float one[ENG_LANES], cut[ENG_LANES];
-    for (size_t rows = 1; rows <= ENG_ROWS; rows++) {
+    for (size_t rows = 1; rows <= kern->rows; rows++) {
         for (size_t panels = 1; panels <= MAX_PANELS; panels++) {
-            float c[ENG_ROWS][MAX_PANELS * ENG_LANES],
-                c16[ENG_ROWS][MAX_PANELS * ENG_LANES];
-            eng_strip s = {.k = MAX_K,
-                           .rows = rows,
-                           .panels = panels,
-                           .a = a,
-                           .a_row = MAX_K,
-                           .b = b,
-                           .b_panel = MAX_K,
-                           .c = c[0],
-                           .c_row = MAX_PANELS * ENG_LANES};
-            kern->strip(&s);
-            s.b = half;
-            s.c = c16[0];
-            kern->strip_bf16(&s);
+            run_tiles(&s, kern, rows, panels);
             for (size_t i = 0; i < rows * panels; i++) {
                 size_t r = i / panels, p = i % panels;
                 eng_tile t = {.k = MAX_K,
                               .rows = 1,
+                              .panels = 1,
                               .a = a + r * MAX_K,
                               .a_row = MAX_K,
                               .a_k = 1,
@@ -122,13 +139,14 @@ static void check_chain(const eng_kern *kern)
                 t.k = 31;
                 kern->tile(&t);
                 t.a += 31;
-                t.b += (size_t)31 * ENG_LANES;
+                t.b = b + (p * MAX_K + 31) * ENG_LANES;
                 t.k = MAX_K - 31;
                 t.add = true;
                 kern->tile(&t);
+                size_t at = r * WIDTH + p * ENG_LANES;
                 assert_memory_equal(one, cut, sizeof(one));
-                assert_memory_equal(one, c[r] + p * ENG_LANES, sizeof(one));
-                assert_memory_equal(one, c16[r] + p * ENG_LANES, sizeof(one));
+                assert_memory_equal(one, s.f32 + at, sizeof(one));
+                assert_memory_equal(one, s.bf16 + at, sizeof(one));
             }
         }
     }
@@ -137,6 +155,41 @@ static void check_chain(const eng_kern *kern)
 static void test_chain_is_one(void **unused)
 {
     each_table(check_chain);
+}
+
+/* A SIMD table gives the bits of `fma`, whatever the shape, and touches nothing else. */
+static void check_twin(const eng_kern *kern)
+{
+    static sums s, twin;
+    if (kern == eng_kern_generic()) {
+        return;
+    }
+    for (size_t rows = 1; rows <= kern->rows; rows++) {
+        for (size_t panels = 1; panels <= MAX_PANELS; panels++) {
+            run_tiles(&s, kern, rows, panels);
+            run_tiles(&twin, eng_kern_fma(), rows, panels);
+            assert_memory_equal(&s, &twin, sizeof(s));
+        }
+    }
+}
+
+static void test_simd_equals_twin(void **unused)
+{
+    each_table(check_twin);
+}
+
+static void check_turn(const eng_kern *kern)
+{
+    float out[ENG_LANES * ENG_LANES];
+    kern->turn(out, b);
+    for (size_t i = 0; i < ENG_LANES * ENG_LANES; i++) {
+        assert_true(out[i] == b[i % ENG_LANES * ENG_LANES + i / ENG_LANES]);
+    }
+}
+
+static void test_turn(void **unused)
+{
+    each_table(check_turn);
 }
 
 static void check_rows_same(const eng_kern *kern)
@@ -168,9 +221,51 @@ static void check_rows_same(const eng_kern *kern)
     }
 }
 
+/* Operations of a layer's backward pass and of the optimizer. */
+static void check_steps_same(const eng_kern *kern)
+{
+    const eng_kern *all[] = {kern, eng_kern_generic()};
+    for (size_t n = 1; n <= 67; n++) {
+        float x[2][6][67];
+        for (size_t i = 0; i < 2; i++) {
+            float(*v)[67] = x[i];
+            for (size_t row = 0; row < 6; row++) {
+                memcpy(v[row], a + row * 67, sizeof(*v));
+            }
+            eng_norm_part part = {a, b, a + 3, 1.25f, n, n % 2 == 0};
+            eng_finish f = {n % 3 == 0 ? b : NULL, 0.3f, n % 2 == 0};
+            all[i]->norm(v[0], a, b, 0.7f, n);
+            all[i]->norm_back(v[1], &part);
+            all[i]->softmax_back(v[2], v[3], n, (const float[2]){0.9f, 0.1f});
+            all[i]->scale(v[3], n, 1.1f);
+            all[i]->finish(v[4], b, &f, n);
+            for (size_t at = 0; at < n; at++) {
+                v[2][at] = fabsf(v[2][at]); /* as a second moment is */
+            }
+            eng_adam_part adam = {.b1 = 0.9, .b2 = 0.99, .eps = 1e-8, .decay = 0.99};
+            adam.rate = 1e-2;
+            adam.root = 0.1;
+            adam.grad_scale = 0.5;
+            adam.n = n;
+            adam.p = v[0];
+            adam.m = v[1];
+            adam.v = v[2];
+            adam.g = b;
+            all[i]->adam_step(&adam);
+            assert_true(all[i]->adam_bound(&adam, 1e18));
+            adam.p[n - 1] = 1e30f;
+            assert_false(all[i]->adam_bound(&adam, 1e18));
+            adam.p[n - 1] = NAN;
+            assert_false(all[i]->adam_bound(&adam, 1e18));
+        }
+        assert_memory_equal(x[0], x[1], sizeof(x[0]));
+    }
+}
+
 static void test_row_operations_agree(void **unused)
 {
     each_table(check_rows_same);
+    each_table(check_steps_same);
 }
 
 /* A row's sum does not change when zeros follow: that is how tiles pad. */
@@ -215,6 +310,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tile_values),
         cmocka_unit_test(test_chain_is_one),
+        cmocka_unit_test(test_simd_equals_twin),
+        cmocka_unit_test(test_turn),
         cmocka_unit_test(test_row_operations_agree),
         cmocka_unit_test(test_sums_ignore_padding),
         cmocka_unit_test(test_exp_error),

@@ -171,11 +171,12 @@ static void check_outer(scene *s)
 
 static void test_products(void **unused)
 {
-    static const char *const names[] = {"generic", "avx2", "neon"};
     static const unsigned threads[] = {1, 2, 7};
-    for (size_t i = 0; i < TK_ARRAY_LEN(names) * TK_ARRAY_LEN(threads) * 2; i++) {
-        if (eng_kern_select(names[i / 6])) {
-            scene *s = scene_new(threads[i / 2 % 3], i % 2 == 1);
+    const char *name;
+    for (size_t table = 0; (name = eng_kern_name(table)) != NULL; table++) {
+        for (size_t i = 0; i < TK_ARRAY_LEN(threads) * 2; i++) {
+            assert_true(eng_kern_select(name));
+            scene *s = scene_new(threads[i / 2], i % 2 == 1);
             check_forward(s);
             check_back(s);
             check_outer(s);
@@ -212,6 +213,54 @@ static void test_back_over_many_outputs(void **unused)
     eng_pool_free(pool);
 }
 
+/* More inputs, columns and rows than are computed at a time: a row has the bits that it
+ * has alone, in both formats, and all tables but the generic one agree. */
+static void test_forward_over_blocks(void **unused)
+{
+    enum { MANY = 190, INPUTS = 600, OUTPUTS = 530 };
+    static float rows[OUTPUTS * INPUTS], x[MANY * INPUTS], one[OUTPUTS];
+    static float y[MANY * OUTPUTS], fused[MANY * OUTPUTS];
+    static uint16_t half[OUTPUTS * INPUTS];
+    eng_pool *pool = NULL;
+    const char *name;
+    bool have = false;
+    fill(rows, OUTPUTS * INPUTS, 6);
+    fill(x, MANY * INPUTS, 7);
+    for (size_t i = 0; i < OUTPUTS * INPUTS; i++) {
+        half[i] = eng_f32_to_bf16(rows[i]);
+    }
+    assert_int_equal(eng_pool_new(&pool, 2, NULL), TINKC_OK);
+    for (size_t i = 0; (name = eng_kern_name(i / 2)) != NULL; i++) {
+        size_t bytes;
+        bool bf16 = i % 2 == 1;
+        assert_true(eng_kern_select(name));
+        assert_true(eng_mat_bytes(&bytes, OUTPUTS, INPUTS, bf16));
+        eng_mat w = {tk_malloc(bytes), OUTPUTS, INPUTS, bf16};
+        assert_non_null(w.panels);
+        eng_mat_pack_panels(&w, bf16 ? (const void *)half : rows,
+                            bf16 ? ENG_BF16 : ENG_F32, 0, (OUTPUTS + 15) / 16);
+        eng_mul m = {
+            .w = &w, .x = x, .ldx = INPUTS, .rows = MANY, .y = y, .ldy = OUTPUTS};
+        assert_int_equal(eng_mul_run(pool, &m, NULL), TINKC_OK);
+        m.rows = 1;
+        m.y = one;
+        for (size_t row = 0; row < MANY; row += 63) {
+            m.x = x + row * INPUTS;
+            assert_int_equal(eng_mul_run(pool, &m, NULL), TINKC_OK);
+            assert_memory_equal(one, y + row * OUTPUTS, sizeof(one));
+        }
+        if (strcmp(name, "generic") != 0) {
+            if (!have) {
+                memcpy(fused, y, sizeof(fused));
+                have = true;
+            }
+            assert_memory_equal(fused, y, sizeof(fused));
+        }
+        tk_free(w.panels);
+    }
+    eng_pool_free(pool);
+}
+
 static void test_unpack_inverts_pack(void **unused)
 {
     for (size_t bf16 = 0; bf16 < 2; bf16++) {
@@ -231,6 +280,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_products),
         cmocka_unit_test(test_back_over_many_outputs),
+        cmocka_unit_test(test_forward_over_blocks),
         cmocka_unit_test(test_unpack_inverts_pack),
     };
     return cmocka_run_group_tests_name("eng_mat", tests, NULL, NULL);
