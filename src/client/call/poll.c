@@ -27,8 +27,18 @@ static void finish(tk_poll *poll, const tk_poll_result *result)
     tk_budget_release(tk_core_response_budget(poll->core), &poll->state.claim);
     tk_buf_dispose(&poll->state.body);
     tk_arena arena = poll->state.arena; /* `done` may free the poll */
-    poll->done(poll, result);
+    tk_poll_result given = *result;
+    given.arena = &arena;
+    poll->done(poll, &given);
     tk_arena_dispose(&arena);
+}
+
+void tk_poll_result_keep(tk_arena *out, const tk_poll_result *result)
+{
+    tk_arena_dispose(out);
+    *out = *result->arena;
+    tk_arena_init(result->arena, 0);
+    out->max_bytes = TK_ARENA_MAX_BYTES; /* the cap was that of parsing the body */
 }
 
 static void fail(tk_poll *poll, const tk_err *err)

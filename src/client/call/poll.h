@@ -18,6 +18,7 @@ typedef struct tk_poll_result {
     tk_str body;      /* TINKC_OK: the bytes of the result */
     bool is_protobuf; /* else a JSON object, parsed in `json` */
     const tk_json *json;
+    tk_arena *arena; /* of `json` and its texts; tk_poll_result_keep takes it over */
 } tk_poll_result;
 
 struct tk_poll {
@@ -60,6 +61,10 @@ struct tk_poll {
         char type_line[64];
     } state;
 };
+
+/* Moves the memory of `json` into *out, which is empty: `json` then lives as long as that.
+ * A second call moves nothing. */
+void tk_poll_result_keep(tk_arena *out, const tk_poll_result *result);
 
 void tk_poll_start(tk_poll *poll);
 void tk_poll_cancel(tk_poll *poll); /* `done` with TINKC_E_CANCELLED */

@@ -151,11 +151,11 @@ static bool is_tensor(bool is_there, const tk_tensor *tensor, tk_dtype dtype)
 
 /* The form of servers without protobuf, with what protobuf's reader makes sure of: an empty
  * list is none, and logprobs fit their tokens. */
-static tinkc_code decode_json(tk_sample_response *said, tk_arena *arena, tk_str text,
-                              tk_err *err)
+static tinkc_code decode_json(tk_sample_response *said, tk_arena *arena,
+                              const tk_json *json, tk_err *err)
 {
     tinkc_code code =
-        tk_schema_decode_text(said, &tk_msg_sample_response, arena, text, 0, err);
+        tk_schema_decode(said, &tk_msg_sample_response, arena, json, 0, err);
     for (size_t i = 0; code == TINKC_OK && i < said->sequences_n; i++) {
         /* the array is in our arena */
         tk_sequence *sequence = (tk_sequence *)(uintptr_t)&said->sequences[i];
@@ -178,14 +178,15 @@ static tinkc_code decode_json(tk_sample_response *said, tk_arena *arena, tk_str 
     return code;
 }
 
-/* Reads the result, aligned, with what was asked for; `said` borrows from its bytes. */
+/* Reads the result, aligned, with what was asked for; `said` borrows from its bytes or its
+ * JSON value. */
 static tinkc_code decode(tk_sample_response *said, tk_arena *arena,
                          const tk_poll_result *result,
                          const tk_sampling_result_wanted *wanted, tk_err *err)
 {
     tk_bytes bytes = {(const unsigned char *)result->body.p, result->body.n};
     tinkc_code code = result->is_protobuf ? tk_pb_sample_decode(said, arena, bytes, err)
-                                          : decode_json(said, arena, result->body, err);
+                                          : decode_json(said, arena, result->json, err);
     if (code == TINKC_OK) {
         code = align(said, arena, wanted->prompt_n, err);
     }
@@ -203,10 +204,13 @@ tinkc_samples *tk_sampling_result_read(const tk_poll_result *result, tk_strs ids
         return NULL;
     }
     tk_arena_init(&samples->arena, 0);
-    tinkc_code code =
-        tk_arena_dup(&samples->arena, &copy.body, result->body.p, result->body.n)
-            ? TINKC_OK
-            : tk_err_nomem(err);
+    tinkc_code code = TINKC_OK;
+    if (!result->is_protobuf) {
+        tk_poll_result_keep(&samples->arena, result);
+    } else if (!tk_arena_dup(&samples->arena, &copy.body, result->body.p,
+                             result->body.n)) {
+        code = tk_err_nomem(err);
+    }
     if (code == TINKC_OK) {
         code = decode(&samples->said, &samples->arena, &copy, wanted, err);
     }

@@ -217,12 +217,24 @@ static tinkc_code complete_tensor(tk_tensor *tensor, tk_arena *arena, tk_err *er
     return TINKC_OK;
 }
 
-/* The form of servers without protobuf. */
-static tinkc_code read_json(tk_fwdbwd_output *out, tk_arena *arena, tk_str text,
-                            tk_err *err)
+static tinkc_code read_protobuf(tk_fwdbwd_output *out, tk_arena *arena,
+                                const tk_poll_result *result, tk_err *err)
 {
+    tk_str copy;
+    if (!tk_arena_dup(arena, &copy, result->body.p, result->body.n)) {
+        return tk_err_nomem(err);
+    }
+    tk_bytes bytes = {(const unsigned char *)copy.p, copy.n};
+    return tk_pb_output_decode(out, arena, bytes, err);
+}
+
+/* The form of servers without protobuf. */
+static tinkc_code read_json(tk_fwdbwd_output *out, tk_arena *arena,
+                            const tk_poll_result *result, tk_err *err)
+{
+    tk_poll_result_keep(arena, result);
     tinkc_code code =
-        tk_schema_decode_text(out, &tk_msg_fwdbwd_output, arena, text, 0, err);
+        tk_schema_decode(out, &tk_msg_fwdbwd_output, arena, result->json, 0, err);
     for (size_t i = 0; code == TINKC_OK && i < out->loss_fn_outputs_n; i++) {
         const tk_tensor_map *map = &out->loss_fn_outputs[i];
         for (size_t k = 0; code == TINKC_OK && k < map->n; k++) {
@@ -236,21 +248,13 @@ static tinkc_code read_json(tk_fwdbwd_output *out, tk_arena *arena, tk_str text,
 
 tinkc_fwdbwd *tk_fwdbwd_read(const tk_poll_result *result, tk_err *err)
 {
-    tk_str body = result->body;
     tinkc_fwdbwd *r = new_result(err);
     if (r == NULL) {
         return NULL;
     }
-    tk_str copy;
     tk_fwdbwd_output said;
-    tinkc_code code =
-        tk_arena_dup(&r->arena, &copy, body.p, body.n) ? TINKC_OK : tk_err_nomem(err);
-    if (code == TINKC_OK && result->is_protobuf) {
-        tk_bytes bytes = {(const unsigned char *)copy.p, copy.n};
-        code = tk_pb_output_decode(&said, &r->arena, bytes, err);
-    } else if (code == TINKC_OK) {
-        code = read_json(&said, &r->arena, copy, err);
-    }
+    tinkc_code code = result->is_protobuf ? read_protobuf(&said, &r->arena, result, err)
+                                          : read_json(&said, &r->arena, result, err);
     if (code == TINKC_OK) {
         r->out = said;
         r->more = tk_training_metrics(&said.metrics, err); /* names end in NULs */

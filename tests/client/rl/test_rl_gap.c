@@ -31,6 +31,7 @@ static tinkc_fwdbwd *read_result(const char *json)
     tinkc_fwdbwd *result = NULL;
     if (tk_json_parse(&root, &arena, json, strlen(json), NULL, NULL) == TINKC_OK) {
         said.json = root;
+        said.arena = &arena;
         result = tk_fwdbwd_read(&said, &err);
     }
     tk_arena_dispose(&arena);
