@@ -62,6 +62,7 @@ ROOMS = {
         "": {"frame"},  # main() and the table of commands
         "data": {"", "frame"},
         "train": {"", "frame", "data"},
+        "eval": {"", "frame", "data"},
         "doctor": {"", "frame"},
         "commands": {"", "frame"},
         "gateway": {"", "frame"},

@@ -209,6 +209,54 @@ static tinkc_code encode_chat(encoding *e)
     return code;
 }
 
+/* ---- prompts ---- */
+
+/* Copies the tokens of an input, which is text. */
+static tinkc_code take_input(encoding *e, const tinkc_model_input *input)
+{
+    size_t n = 0;
+    (void)tinkc_model_input_tokens(NULL, 0, &n, input, NULL); /* asks for the number */
+    e->out->ids = tk_array(n + 1, sizeof(*e->out->ids));
+    e->out->weights = tk_array(n + 1, sizeof(*e->out->weights));
+    if (e->out->ids == NULL || e->out->weights == NULL ||
+        tinkc_model_input_tokens(e->out->ids, n, &e->out->n, input, NULL) != TINKC_OK) {
+        return tk_err_nomem(e->err);
+    }
+    memset(e->out->weights, 0, n * sizeof(*e->out->weights));
+    return TINKC_OK;
+}
+
+static tinkc_code encode_question(encoding *e)
+{
+    tinkc_chat *chat = NULL;
+    tinkc_model_input *input = NULL;
+    tinkc_error *error = NULL;
+    tk_buf json;
+    if (e->encoder->tpl == NULL) {
+        REFUSE(e, "a conversation, but the model has no chat template");
+        return TINKC_OK;
+    }
+    tk_buf_init(&json, 8 * TK_DATA_RECORD_BYTES);
+    tinkc_code code = data_form_write(&json, e->example, DATA_FORM_USUAL);
+    if (code != TINKC_OK) {
+        code = tk_err_nomem(e->err);
+        goto out;
+    }
+    if (tinkc_chat_new(&chat, &error) != TINKC_OK ||
+        tinkc_chat_add_json(chat, json.p, json.n, &error) != TINKC_OK ||
+        tinkc_chat_prompt(&input, e->encoder->tpl, chat, e->encoder->tokenizer, NULL,
+                          &error) != TINKC_OK) {
+        code = refuse_error(e, &error);
+        goto out;
+    }
+    code = take_input(e, input);
+out:
+    tk_buf_dispose(&json);
+    tinkc_chat_free(&chat);
+    tinkc_model_input_free(&input);
+    return code;
+}
+
 /* ---- texts ---- */
 
 int32_t data_encode_end(const tinkc_tokenizer *tokenizer)
@@ -288,6 +336,25 @@ tinkc_code data_encode(data_tokens *out, char problem[DATA_PROBLEM_BYTES],
     } else {
         code = encode_pair(&e, example->prompt, true, example->completion,
                            data_encode_end(encoder->tokenizer));
+    }
+    if (code != TINKC_OK) {
+        data_tokens_dispose(out);
+    }
+    return code;
+}
+
+tinkc_code data_encode_prompt(data_tokens *out, char problem[DATA_PROBLEM_BYTES],
+                              const data_encoder *encoder, const data_example *example,
+                              tk_err *err)
+{
+    encoding e = {encoder, example, out, problem, err};
+    memset(out, 0, sizeof(*out));
+    problem[0] = '\0';
+    tinkc_code code = example->messages != NULL
+                          ? encode_question(&e)
+                          : encode_pair(&e, example->prompt, true, (tk_str){"", 0}, -1);
+    for (size_t i = 0; i < out->n; i++) {
+        out->weights[i] = 0;
     }
     if (code != TINKC_OK) {
         data_tokens_dispose(out);

@@ -29,6 +29,13 @@ TK_NODISCARD tinkc_code data_encode(data_tokens *out, char problem[DATA_PROBLEM_
                                     const data_encoder *encoder,
                                     const data_example *example, tk_err *err);
 
+/* Encodes a prompt (data_prompt.h), up to the beginning of the answer; all weights are
+ * 0. */
+TK_NODISCARD tinkc_code data_encode_prompt(data_tokens *out,
+                                           char problem[DATA_PROBLEM_BYTES],
+                                           const data_encoder *encoder,
+                                           const data_example *example, tk_err *err);
+
 /* Encodes a piece of a plain text, of which it is the first, the last, or neither. */
 TK_NODISCARD tinkc_code data_encode_piece(data_tokens *out,
                                           char problem[DATA_PROBLEM_BYTES],

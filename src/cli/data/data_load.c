@@ -13,6 +13,8 @@
 #include "cli/data/data_csv.h"
 #include "cli/data/data_input.h"
 #include "cli/data/data_plain.h"
+#include "cli/data/data_prefer.h"
+#include "cli/data/data_prompt.h"
 #include "cli/data/data_roles.h"
 
 typedef struct loading {
@@ -28,6 +30,7 @@ typedef struct loading {
     size_t records;
     data_row about; /* of the record */
     bool is_bad;    /* the record */
+    bool is_lines;  /* a plain text whose lines are prompts */
     tk_err *err;
 } loading;
 
@@ -50,6 +53,19 @@ static void warn(void *user, const char *text)
 {
     const loading *l = user;
     l->source->report(l->source->user, l->file->path, l->about.line, false, text);
+}
+
+/* Refuses what is not text, as JSON does by itself. */
+static bool check_text(loading *l, tk_str text)
+{
+    size_t valid = tk_utf8_valid_prefix(text.p, text.n);
+    if (valid < text.n) {
+        refuse(l, "not UTF-8 (byte 0x%02x); convert the file with iconv",
+               (unsigned char)text.p[valid]);
+    } else if (memchr(text.p, '\0', text.n) != NULL) {
+        refuse(l, "not text: it has a NUL byte");
+    }
+    return !l->is_bad;
 }
 
 /* ---- tokens ---- */
@@ -112,6 +128,112 @@ static tinkc_code add_rows(loading *l, const data_tokens *tokens)
 
 /* ---- records ---- */
 
+/* Reads a prompt that was shaped and adds its row. */
+static tinkc_code add_prompt(loading *l, const data_example *example, tk_str answer)
+{
+    char problem[DATA_PROBLEM_BYTES] = "";
+    data_tokens tokens = {NULL, NULL, 0};
+    size_t most = l->source->max_tokens;
+    l->about.kind = DATA_PROMPT;
+    l->about.answer = answer;
+    if (l->source->tokenizer == NULL) {
+        return TINKC_OK;
+    }
+    tinkc_code code = data_encode_prompt(&tokens, problem, &l->encoder, example, l->err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    if (problem[0] != '\0') {
+        refuse(l, "%s", problem);
+    } else if (tokens.n == 0) {
+        refuse(l, "the prompt is empty");
+    } else if (most > 0 && tokens.n >= most) {
+        refuse(l, "too long: %zu tokens, but the model takes %zu", tokens.n, most);
+        l->set->too_long++;
+    } else if (check_each(l, &tokens)) {
+        code = data_set_add(l->set, &l->about, &tokens, l->err);
+    }
+    data_tokens_dispose(&tokens);
+    return code;
+}
+
+static tinkc_code read_prompt(loading *l, const tk_json *record)
+{
+    char problem[DATA_PROBLEM_BYTES];
+    data_example example;
+    tk_str answer;
+    if (data_prompt_read(&example, &answer, problem, record, &l->arena) != TINKC_OK) {
+        return tk_err_nomem(l->err);
+    }
+    if (problem[0] != '\0') {
+        refuse(l, "%s", problem);
+        return TINKC_OK;
+    }
+    return add_prompt(l, &example, answer);
+}
+
+/* Reads a line of plain text as a prompt. */
+static tinkc_code read_line(loading *l, tk_str line)
+{
+    data_example example;
+    if (!check_text(l, line)) {
+        return TINKC_OK;
+    }
+    if (data_prompt_line(&example, line, l->source->tpl != NULL, &l->arena) != TINKC_OK) {
+        return tk_err_nomem(l->err);
+    }
+    return add_prompt(l, &example, (tk_str){NULL, 0});
+}
+
+/* Encodes one answer of a preference and checks it. */
+static tinkc_code encode_answer(loading *l, data_tokens *out, const tk_json *record)
+{
+    char problem[DATA_PROBLEM_BYTES];
+    data_example example;
+    tinkc_code code = data_shape_read(&example, problem, record, DATA_ANY, &l->arena);
+    if (code != TINKC_OK) {
+        return tk_err_nomem(l->err);
+    }
+    if (problem[0] == '\0' && example.messages != NULL) {
+        data_roles_check(problem, &example, TINKC_LOSS_ON_ASSISTANT);
+    }
+    if (problem[0] == '\0' && l->source->tokenizer != NULL) {
+        code = data_encode(out, problem, &l->encoder, &example, l->err);
+    }
+    if (code == TINKC_OK && problem[0] != '\0') {
+        refuse(l, "%s", problem);
+    } else if (code == TINKC_OK && l->source->tokenizer != NULL) {
+        check_tokens(l, out);
+    }
+    return code;
+}
+
+/* Adds the two rows of a preference, or none. */
+static tinkc_code read_preference(loading *l, const tk_json *record)
+{
+    char problem[DATA_PROBLEM_BYTES];
+    data_tokens tokens[2] = {{NULL, NULL, 0}, {NULL, NULL, 0}};
+    tk_json answers[2];
+    tinkc_code code = data_prefer_read(answers, problem, record, &l->arena);
+    l->about.kind = DATA_PREFERENCE;
+    if (code != TINKC_OK) {
+        return tk_err_nomem(l->err);
+    }
+    if (problem[0] != '\0') {
+        refuse(l, "%s", problem);
+        return TINKC_OK;
+    }
+    for (size_t i = 0; i < 2 && code == TINKC_OK && !l->is_bad; i++) {
+        code = encode_answer(l, &tokens[i], &answers[i]);
+    }
+    for (size_t i = 0; i < 2 && code == TINKC_OK && !l->is_bad && tokens[0].n > 0; i++) {
+        code = data_set_add(l->set, &l->about, &tokens[i], l->err);
+    }
+    data_tokens_dispose(&tokens[0]);
+    data_tokens_dispose(&tokens[1]);
+    return code;
+}
+
 static tinkc_code read_example(loading *l, const tk_json *record)
 {
     char problem[DATA_PROBLEM_BYTES];
@@ -139,6 +261,19 @@ static tinkc_code read_example(loading *l, const tk_json *record)
     }
     data_tokens_dispose(&tokens);
     return code;
+}
+
+static tinkc_code read_value(loading *l, const tk_json *record)
+{
+    switch (l->source->want) {
+    case DATA_PREFERENCES:
+        return read_preference(l, record);
+    case DATA_PROMPTS:
+        return read_prompt(l, record);
+    case DATA_EXAMPLES:
+        break;
+    }
+    return read_example(l, record);
 }
 
 /* Returns the first of the words that Python's json module writes for such numbers but
@@ -170,20 +305,7 @@ static tinkc_code read_json(loading *l, tk_str text)
                word != NULL ? " is not a JSON number" : "");
         return TINKC_OK;
     }
-    return read_example(l, json);
-}
-
-/* Refuses what is not text, as JSON does by itself. */
-static bool check_text(loading *l, tk_str text)
-{
-    size_t valid = tk_utf8_valid_prefix(text.p, text.n);
-    if (valid < text.n) {
-        refuse(l, "not UTF-8 (byte 0x%02x); convert the file with iconv",
-               (unsigned char)text.p[valid]);
-    } else if (memchr(text.p, '\0', text.n) != NULL) {
-        refuse(l, "not text: it has a NUL byte");
-    }
-    return !l->is_bad;
+    return read_value(l, json);
 }
 
 /* ---- CSV ---- */
@@ -213,7 +335,8 @@ static tinkc_code take_header(loading *l, tk_str row)
         name[cell->n] = '\0';
         cell->p = name;
     }
-    if (!data_shape_knows(l->header.cells, l->header.n)) {
+    if (l->source->want == DATA_EXAMPLES &&
+        !data_shape_knows(l->header.cells, l->header.n)) {
         return tk_err_set(l->err, TINKC_E_UNSUPPORTED,
                           "%s: its columns (" TK_STR_FMT
                           ") are in no known format: name them, for example, "
@@ -253,7 +376,7 @@ static tinkc_code read_row(loading *l, tk_str row)
     }
     record.as.object.members = members;
     record.as.object.n = cells.n;
-    return read_example(l, &record);
+    return read_value(l, &record);
 }
 
 /* ---- plain text ---- */
@@ -287,11 +410,14 @@ static tinkc_code read_record(loading *l, const data_piece *piece)
     tinkc_code code = TINKC_OK;
     l->about.line = piece->line;
     l->is_bad = false;
+    l->about.answer = (tk_str){NULL, 0};
     if (l->split.is_starved) {
         return tk_err_nomem(l->err);
     }
     if (piece->problem != NULL) {
         refuse(l, "%s", piece->problem);
+    } else if (l->is_lines) {
+        code = read_line(l, piece->text);
     } else if (l->split.layout == DATA_PLAIN) {
         code = read_plain(l, piece->text);
     } else if (l->split.layout != DATA_CSV) {
@@ -362,6 +488,8 @@ tinkc_code data_load(data_set *set, data_file *out, const data_source *source,
     if (code != TINKC_OK) {
         goto out;
     }
+    l.is_lines = found.layout == DATA_PLAIN && source->want == DATA_PROMPTS;
+    found.layout = l.is_lines ? DATA_LINES : found.layout;
     out->layout = found.layout;
     tk_arena_init(&l.arena, 0);
     tk_arena_init(&l.header_arena, 0);

@@ -20,7 +20,15 @@ typedef void (*data_report_fn)(void *user, const char *path, size_t line, bool i
 typedef void (*data_progress_fn)(void *user, const char *path, double done,
                                  size_t records);
 
+/* What the records are read as. */
+typedef enum data_want {
+    DATA_EXAMPLES = 0, /* to train on */
+    DATA_PREFERENCES,  /* each becomes two rows: the chosen answer, the rejected one */
+    DATA_PROMPTS       /* to answer; of a plain text each line is one */
+} data_want;
+
 typedef struct data_source {
+    data_want want;
     const tinkc_tokenizer *tokenizer; /* NULL: only the formats are checked */
     const tinkc_chat_template *tpl;   /* NULL: conversations are problems */
     size_t max_tokens;                /* longer examples are problems; 0: no limit */

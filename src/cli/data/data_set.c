@@ -87,7 +87,9 @@ tinkc_code data_set_add(data_set *set, const data_row *about, const data_tokens 
     size_t runs = count_runs(tokens);
     unsigned char *packed =
         tk_arena_alloc(&set->arena, runs * RUN_BYTES + tokens->n * set->width);
-    if (packed == NULL) {
+    if (packed == NULL ||
+        (row.answer.p != NULL &&
+         !tk_arena_dup(&set->arena, &row.answer, row.answer.p, row.answer.n))) {
         return tk_err_nomem(err);
     }
     pack(packed, tokens, set->width);
@@ -136,6 +138,19 @@ tinkc_code data_set_tokens(data_tokens *out, const data_set *set, size_t index,
         out->ids[i] = (int32_t)id;
     }
     return TINKC_OK;
+}
+
+tinkc_code data_set_prompt(tinkc_model_input **out, const data_set *set, size_t row,
+                           tk_err *err)
+{
+    data_tokens tokens;
+    tinkc_code code = data_set_tokens(&tokens, set, row, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    code = tinkc_model_input_from_tokens(out, tokens.ids, tokens.n, NULL);
+    data_tokens_dispose(&tokens);
+    return code == TINKC_OK ? code : tk_err_nomem(err); /* the tokens were checked */
 }
 
 tinkc_code data_set_datum(tinkc_datum **out, const data_set *set, size_t row, tk_err *err)

@@ -13,6 +13,7 @@
 typedef struct data_row {
     const unsigned char *packed; /* in the arena of the set */
     double weight;   /* sum of the weights: usually the number of trained tokens */
+    tk_str answer;   /* of a prompt: what is expected, in the arena; or {NULL, 0} */
     size_t line;     /* in its file, from 1 */
     uint32_t file;   /* the how manieth file */
     uint32_t tokens; /* input tokens: one less than the text has */
@@ -37,8 +38,8 @@ typedef struct data_set {
 void data_set_init(data_set *set, size_t vocabulary);
 void data_set_dispose(data_set *set);
 
-/* Appends a row with the tokens, of which there are two or more, all of them in the
- * vocabulary. `about` gives line, file and kind. TINKC_E_NOMEM, TINKC_E_LIMIT. */
+/* Appends a row with the tokens, of which there are two or more (of a prompt: one), all of
+ * them in the vocabulary. `about` gives line, file, kind and answer, which is copied. TINKC_E_NOMEM, TINKC_E_LIMIT. */
 TK_NODISCARD tinkc_code data_set_add(data_set *set, const data_row *about,
                                      const data_tokens *tokens, tk_err *err);
 
@@ -46,6 +47,11 @@ TK_NODISCARD tinkc_code data_set_add(data_set *set, const data_row *about,
  * TINKC_E_NOMEM. */
 TK_NODISCARD tinkc_code data_set_tokens(data_tokens *out, const data_set *set, size_t row,
                                         tk_err *err);
+
+/* Makes the input of a row that is a prompt, from all its tokens. The caller frees it.
+ * TINKC_E_NOMEM. */
+TK_NODISCARD tinkc_code data_set_prompt(tinkc_model_input **out, const data_set *set,
+                                        size_t row, tk_err *err);
 
 /* Makes the datum of a row, for cross_entropy. The caller frees it. TINKC_E_NOMEM. */
 TK_NODISCARD tinkc_code data_set_datum(tinkc_datum **out, const data_set *set, size_t row,

@@ -10,14 +10,14 @@
 
 #include "base/limits.h"
 #include "base/similar.h"
+#include "cli/data/data_make.h"
 
 typedef struct shaping {
-    tk_arena *arena;
+    data_maker maker;
     data_example *out;
     const tk_json *record;
     const char *first, *second; /* keys of the row */
     char *problem;              /* [DATA_PROBLEM_BYTES] */
-    bool is_starved;            /* memory ran out */
 } shaping;
 
 typedef void (*shape_fn)(shaping *s);
@@ -70,58 +70,17 @@ static const tk_json *unfold(shaping *s, const char *key)
     if (value == NULL || value->type != TK_JSON_STRING) {
         return value;
     }
-    tinkc_code code = tk_json_parse(&inner, s->arena, value->as.string.p,
+    tinkc_code code = tk_json_parse(&inner, s->maker.arena, value->as.string.p,
                                     value->as.string.n, NULL, NULL);
-    s->is_starved = s->is_starved || code == TINKC_E_NOMEM;
+    s->maker.is_starved = s->maker.is_starved || code == TINKC_E_NOMEM;
     return code == TINKC_OK ? inner : value;
-}
-
-static tk_json json_text(tk_str text)
-{
-    tk_json value = {.type = TK_JSON_STRING};
-    value.as.string = text;
-    return value;
-}
-
-/* Returns an object of the members whose values are not null. */
-static tk_json make_object(shaping *s, const tk_json_member *members, size_t n)
-{
-    tk_json value = {.type = TK_JSON_OBJECT};
-    tk_json_member *kept = tk_arena_array(s->arena, n, sizeof(*kept));
-    size_t count = 0;
-    for (size_t i = 0; kept != NULL && i < n; i++) {
-        if (members[i].value.type != TK_JSON_NULL) {
-            kept[count++] = members[i];
-        }
-    }
-    s->is_starved = s->is_starved || kept == NULL;
-    value.as.object.members = kept;
-    value.as.object.n = count;
-    return value;
-}
-
-static tk_json make_message(shaping *s, const char *role, tk_str content)
-{
-    const tk_json_member members[] = {
-        {TK_STR("role"), json_text(tk_str_of(role))},
-        {TK_STR("content"), json_text(content)},
-    };
-    return make_object(s, members, 2);
 }
 
 /* Room for the messages of the conversation, which the caller fills. NULL: no memory. */
 static tk_json *make_messages(shaping *s, size_t n)
 {
-    tk_json *array = tk_arena_zalloc(s->arena, sizeof(*array));
-    tk_json *items = tk_arena_array(s->arena, n, sizeof(*items));
-    if (array == NULL || items == NULL) {
-        s->is_starved = true;
-        return NULL;
-    }
-    array->type = TK_JSON_ARRAY;
-    array->as.array.items = items;
-    array->as.array.n = n;
-    s->out->messages = array;
+    tk_json *items = NULL;
+    s->out->messages = data_make_list(&s->maker, &items, n);
     return items;
 }
 
@@ -130,10 +89,10 @@ static void set_vars(shaping *s, bool has_all)
 {
     const tk_json *record = s->record;
     size_t n = record->type == TK_JSON_OBJECT ? record->as.object.n : 0, count = 0;
-    tk_json_member *members = tk_arena_array(s->arena, n + 1, sizeof(*members));
-    tk_json *vars = tk_arena_zalloc(s->arena, sizeof(*vars));
+    tk_json_member *members = tk_arena_array(s->maker.arena, n + 1, sizeof(*members));
+    tk_json *vars = tk_arena_zalloc(s->maker.arena, sizeof(*vars));
     if (members == NULL || vars == NULL) {
-        s->is_starved = true;
+        s->maker.is_starved = true;
         return;
     }
     for (size_t i = 0; i < n; i++) {
@@ -272,21 +231,6 @@ static void shape_pair(shaping *s)
 
 /* ---- instruction and output, question and answer ---- */
 
-/* Joins two texts with an empty line between them. */
-static tk_str join(shaping *s, tk_str a, tk_str b)
-{
-    char *room = tk_arena_alloc(s->arena, a.n + b.n + 3);
-    if (room == NULL) {
-        s->is_starved = true;
-        return a;
-    }
-    memcpy(room, a.p, a.n);
-    memcpy(room + a.n, "\n\n", 2);
-    memcpy(room + a.n + 2, b.p, b.n);
-    room[a.n + b.n + 2] = '\0';
-    return (tk_str){room, a.n + b.n + 2};
-}
-
 /* Makes the conversation: system (may be empty), question, answer. */
 static void make_exchange(shaping *s, tk_str system, tk_str question, tk_str answer)
 {
@@ -302,10 +246,10 @@ static void make_exchange(shaping *s, tk_str system, tk_str question, tk_str ans
         return;
     }
     if (system.n > 0) {
-        messages[n++] = make_message(s, "system", system);
+        messages[n++] = data_make_message(&s->maker, "system", system);
     }
-    messages[n++] = make_message(s, "user", question);
-    messages[n] = make_message(s, "assistant", answer);
+    messages[n++] = data_make_message(&s->maker, "user", question);
+    messages[n] = data_make_message(&s->maker, "assistant", answer);
     set_vars(s, false);
 }
 
@@ -325,7 +269,7 @@ static void shape_exchange(shaping *s)
     }
     input = input.n > 0 ? input : context;
     if (input.n > 0 && question.n > 0) {
-        question = join(s, question, input);
+        question = data_make_joined(&s->maker, question, input);
     }
     make_exchange(s, system, question, answer);
 }
@@ -356,29 +300,29 @@ static tk_json make_call(shaping *s, size_t at, tk_str value)
 {
     static const tk_json none = {.type = TK_JSON_NULL};
     const tk_json *call = NULL;
-    tinkc_code code = tk_json_parse(&call, s->arena, value.p, value.n, NULL, NULL);
-    s->is_starved = s->is_starved || code == TINKC_E_NOMEM;
+    tinkc_code code = tk_json_parse(&call, s->maker.arena, value.p, value.n, NULL, NULL);
+    s->maker.is_starved = s->maker.is_starved || code == TINKC_E_NOMEM;
     if (code != TINKC_OK || tk_json_get(call, "name") == NULL) {
         refuse(s, "turn %zu is not a function call with a \"name\"", at);
         return none;
     }
-    const tk_json_member parts[] = {{TK_STR("type"), json_text(TK_STR("function"))},
+    const tk_json_member parts[] = {{TK_STR("type"), data_make_text(TK_STR("function"))},
                                     {TK_STR("function"), *call}};
-    tk_json *item = tk_arena_zalloc(s->arena, sizeof(*item));
+    tk_json *item = tk_arena_zalloc(s->maker.arena, sizeof(*item));
     if (item == NULL) {
-        s->is_starved = true;
+        s->maker.is_starved = true;
         return none;
     }
-    *item = make_object(s, parts, 2);
+    *item = data_make_object(&s->maker, parts, 2);
     tk_json calls = {.type = TK_JSON_ARRAY};
     calls.as.array.items = item;
     calls.as.array.n = 1;
     const tk_json_member members[] = {
-        {TK_STR("role"), json_text(TK_STR("assistant"))},
-        {TK_STR("content"), json_text((tk_str){"", 0})},
+        {TK_STR("role"), data_make_text(TK_STR("assistant"))},
+        {TK_STR("content"), data_make_text((tk_str){"", 0})},
         {TK_STR("tool_calls"), calls},
     };
-    return make_object(s, members, 3);
+    return data_make_object(&s->maker, members, 3);
 }
 
 static tk_json make_turn(shaping *s, size_t at, const tk_json *turn)
@@ -403,11 +347,11 @@ static tk_json make_turn(shaping *s, size_t at, const tk_json *turn)
         return none;
     }
     const tk_json_member members[] = {
-        {TK_STR("role"), json_text(tk_str_of(role))},
+        {TK_STR("role"), data_make_text(tk_str_of(role))},
         {TK_STR("content"), *value},
         {TK_STR("weight"), weight != NULL ? *weight : none},
     };
-    return make_object(s, members, 3);
+    return data_make_object(&s->maker, members, 3);
 }
 
 static void shape_sharegpt(shaping *s)
@@ -425,7 +369,7 @@ static void shape_sharegpt(shaping *s)
     }
     tk_json *messages = make_messages(s, n + (system.n > 0 ? 1 : 0));
     if (messages != NULL && system.n > 0) {
-        messages[at++] = make_message(s, "system", system);
+        messages[at++] = data_make_message(&s->maker, "system", system);
     }
     for (size_t i = 0; messages != NULL && i < n; i++) {
         const tk_json turn = tk_json_at(turns, i);
@@ -456,6 +400,8 @@ static const struct {
     [DATA_SHAREGPT] = {"sharegpt", "conversation", "ShareGPT"},
     [DATA_QA] = {"qa", "conversation", "question/answer"},
     [DATA_TEXT] = {"text", "text", "plain text"},
+    [DATA_PREFERENCE] = {NULL, "pair", "preferences"},
+    [DATA_PROMPT] = {NULL, "prompt", "prompts"},
 };
 
 static const struct row {
@@ -554,7 +500,8 @@ tinkc_code data_shape_read(data_example *out, char problem[DATA_PROBLEM_BYTES],
                            const tk_json *record, data_kind wanted, tk_arena *arena)
 {
     const struct row *row = find_row(record, wanted);
-    shaping s = {.arena = arena, .out = out, .record = record, .problem = problem};
+    shaping s = {
+        .maker = {arena, false}, .out = out, .record = record, .problem = problem};
     memset(out, 0, sizeof(*out));
     problem[0] = '\0';
     if (row == NULL) {
@@ -565,7 +512,7 @@ tinkc_code data_shape_read(data_example *out, char problem[DATA_PROBLEM_BYTES],
     s.first = row->first;
     s.second = row->second;
     row->read(&s);
-    return s.is_starved ? TINKC_E_NOMEM : TINKC_OK;
+    return s.maker.is_starved ? TINKC_E_NOMEM : TINKC_OK;
 }
 
 bool data_shape_knows(const tk_str *columns, size_t n)

@@ -7,13 +7,15 @@
 #include "base/json.h"
 
 typedef enum data_kind {
-    DATA_CHAT,     /* {"messages": [...]}, or the array itself */
-    DATA_TURNS,    /* {"prompt": [messages], "completion": [messages]} */
-    DATA_PAIR,     /* {"prompt": text, "completion": text} */
-    DATA_ALPACA,   /* {"instruction", "input", "output"} */
-    DATA_SHAREGPT, /* {"conversations": [{"from", "value"}]} */
-    DATA_QA,       /* {"question", "answer"} */
-    DATA_TEXT,     /* {"text"} */
+    DATA_CHAT,       /* {"messages": [...]}, or the array itself */
+    DATA_TURNS,      /* {"prompt": [messages], "completion": [messages]} */
+    DATA_PAIR,       /* {"prompt": text, "completion": text} */
+    DATA_ALPACA,     /* {"instruction", "input", "output"} */
+    DATA_SHAREGPT,   /* {"conversations": [{"from", "value"}]} */
+    DATA_QA,         /* {"question", "answer"} */
+    DATA_TEXT,       /* {"text"} */
+    DATA_PREFERENCE, /* {"prompt", "chosen", "rejected"}: data_prefer.h */
+    DATA_PROMPT,     /* what a model is asked: data_prompt.h */
     DATA_KINDS,
     DATA_ANY = DATA_KINDS
 } data_kind;

@@ -1,4 +1,4 @@
-/* What to do after a run of `tinkc train`: command lines on standard error, ready to be
+/* What to do after a run of a command that trains: command lines on standard error, ready to be
  * pasted into a shell (cmd_paste.h). Checkpoints have their short names, which are the newest
  * of that name.
  * Needs: text */
@@ -32,8 +32,9 @@ static const char *name_of(const train_run *run, const char *path)
     return run->name[0] != '-' ? run->name : path;
 }
 
-void cmd_train_next(const train_run *run, const char *model, const cmd_args *args)
+void cmd_train_next(const train_job *job)
 {
+    const train_run *run = &job->run;
     tk_buf line;
     tk_buf_init(&line, LINE_MAX_BYTES);
     cmd_print(stderr, "\nNext:\n");
@@ -49,28 +50,28 @@ void cmd_train_next(const train_run *run, const char *model, const cmd_args *arg
         cmd_paste_word(&line, name_of(run, run->state->weights));
         show(&line);
     }
-    cmd_paste_command(&line, CMD_PASTE_WORDS("train"));
+    cmd_paste_command(&line, CMD_PASTE_WORDS(job->kind->name));
     cmd_paste_words(&line,
-                    CMD_PASTE_WORDS("-m", model, "--load",
+                    CMD_PASTE_WORDS("-m", job->model, "--load",
                                     name_of(run, run->state->checkpoint), "--save"));
     char name[256];
     (void)snprintf(name, sizeof(name), "%.240s-2", run->name);
     cmd_paste_word(&line, name);
-    put_files(&line, args);
+    put_files(&line, job->args);
     show(&line);
     tk_buf_dispose(&line);
 }
 
-void cmd_train_continue(const cmd_args *args)
+void cmd_train_continue(const train_job *job)
 {
     tk_buf line;
     tk_buf_init(&line, LINE_MAX_BYTES);
     cmd_print(stderr, "Continue:\n");
-    cmd_paste_command(&line, CMD_PASTE_WORDS("train"));
+    cmd_paste_command(&line, CMD_PASTE_WORDS(job->kind->name));
     cmd_paste_given(&line, "save");
     cmd_paste_given(&line, "state");
     cmd_paste_word(&line, "--resume");
-    put_files(&line, args);
+    put_files(&line, job->args);
     show(&line);
     tk_buf_dispose(&line);
 }

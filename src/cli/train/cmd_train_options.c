@@ -1,58 +1,24 @@
-/* The options of `tinkc train`: the table for the parser, and the settings among them,
- * which the weights depend on, with their defaults and ranges. Their texts come from the
+/* The options of the commands that train: the settings among them, which the weights depend on, with their defaults and ranges. Their texts come from the
  * command line or, when a run is resumed, from its state file.
  * Needs: text */
 #include <string.h>
 
 #include "base/str.h"
-#include "cli/data/data_read.h"
 #include "cli/train/cmd_train.h"
 
-const cmd_option cmd_train_options[] = {
-    {"model", 'm', CMD_TEXT, "NAME",
-     "Base model, or DIR with --local (default: the only one).", false},
-    {"save", 's', CMD_TEXT, "NAME", "Name of the checkpoints (default: the data file's).",
-     false},
-    {"resume", 'r', CMD_FLAG, NULL, "Continue the last run where it stopped.", false},
-    {"restart", 0, CMD_FLAG, NULL, "Discard an unfinished run and start over.", false},
-    {"eval", 'e', CMD_TEXT, "FILE", "Held-out data, to measure the loss on.", false},
-    {"epochs", 0, CMD_INT, "N", "Passes over the data (3).", false},
-    {"steps", 'n', CMD_INT, "N", "Number of steps, instead of --epochs.", false},
-    {"batch", 'b', CMD_INT, "N", "Lines per step (16).", false},
-    {"lr", 0, CMD_TEXT, "RATE|auto",
-     "Learning rate (auto: 1e-3 * (1e9 / parameters)^(1/4)).", false},
-    {"schedule", 0, CMD_CHOICE, "constant|linear|cosine",
-     "How the learning rate falls (linear).", false},
-    {"warmup", 0, CMD_INT, "N", "Steps during which the learning rate rises (0).", false},
-    {"rank", 0, CMD_INT, "N", "Rank of the LoRA (32).", false},
-    {"seed", 0, CMD_INT, "N", "Seed of the LoRA and of the order of the lines (1).",
-     false},
-    {"clip", 0, CMD_NUMBER, "NORM", "Clip gradients to this norm (0: off).", false},
-    {"weight-decay", 0, CMD_NUMBER, "X", "Weight decay of AdamW (0).", false},
-    {"loss-on", 0, CMD_CHOICE, "assistant|last|all",
-     "Part of a conversation to train on (assistant).", false},
-    {"max-length", 0, CMD_INT, "N",
-     "Longest line, in tokens (default: the model's context).", false},
-    DATA_READ_FORMAT,
-    {"tokenizer", 0, CMD_TEXT, "DIR|NAME",
-     "Tokenizer: a directory, or a name at the hub (default: the model's).", false},
-    {"load", 0, CMD_TEXT, "NAME",
-     "Start from these weights (or tinker://RUN/weights/NAME).", false},
-    {"save-every", 0, CMD_INT, "N", "Steps between checkpoints (50; 0: only at the end).",
-     false},
-    {"eval-every", 0, CMD_INT, "N",
-     "Steps between evaluations (0: only at the start and the end).", false},
-    {"budget-tokens", 0, CMD_INT, "N", "Save and stop before more tokens are used.",
-     false},
-    {"metrics", 0, CMD_TEXT, "FILE", "Write the metrics of each step to FILE, as JSONL.",
-     false},
-    {"svg", 0, CMD_TEXT, "FILE",
-     "Draw the loss curve to FILE, and again while it trains.", false},
-    {"state", 0, CMD_TEXT, "FILE", "State file for --resume (NAME.train.json).", false},
-    {"skip-bad", 0, CMD_FLAG, NULL, "Leave out lines that cannot be used.", false},
-    {"check", 0, CMD_FLAG, NULL, "Check the data and stop.", false},
-    {0},
-};
+int cmd_train_check(const cmd_args *args)
+{
+    if (cmd_int(args, "budget-tokens", 0) < 0) {
+        return cmd_bad_usage(args, "--budget-tokens must be 0 or more.");
+    }
+    if (cmd_int(args, "save-every", 1) < 0 || cmd_int(args, "eval-every", 1) < 0) {
+        return cmd_bad_usage(args, "--save-every and --eval-every must be 0 or more.");
+    }
+    if (cmd_has(args, "resume") && cmd_has(args, "restart")) {
+        return cmd_bad_usage(args, "Give --resume or --restart, not both.");
+    }
+    return CMD_OK;
+}
 
 void cmd_train_given(const char **out, const cmd_args *args)
 {
@@ -91,12 +57,17 @@ static const whole wholes[] = {
     {TRAIN_EPOCHS, offsetof(train_numbers, epochs), 3, 1, 1000000},
     {TRAIN_STEPS, offsetof(train_numbers, steps), 0, 1, 100000000},
     {TRAIN_MAX_LENGTH, offsetof(train_numbers, max_length), 0, 0, 100000000},
+    {TRAIN_SAMPLES, offsetof(train_numbers, samples), 4, 1, 1024},
+    {TRAIN_MAX_TOKENS, offsetof(train_numbers, max_tokens), 128, 1, 100000000},
 };
 
 static const real reals[] = {
     {TRAIN_LR, offsetof(train_numbers, rate), 0, 1e3},
     {TRAIN_CLIP, offsetof(train_numbers, clip), 0, 1e9},
     {TRAIN_DECAY, offsetof(train_numbers, decay), 0, 1e3},
+    {TRAIN_BETA, offsetof(train_numbers, beta), 0.1, 1e3},
+    {TRAIN_TEMPERATURE, offsetof(train_numbers, temperature), 1, 100},
+    {TRAIN_COEFFICIENT, offsetof(train_numbers, coefficient), 1, 1e3},
 };
 
 static int refuse(const cmd_args *args, train_setting setting, const char *text)

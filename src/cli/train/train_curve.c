@@ -27,7 +27,8 @@ cmd_plot train_curve_plot(train_curve *curve, const char *title)
     curve->lines[TRAIN_CURVE_EVAL].is_dotted = true;
     return (cmd_plot){.title = title,
                       .x_name = "step",
-                      .y_name = "loss (nats per token)",
+                      .y_name =
+                          curve->y_name != NULL ? curve->y_name : "loss (nats per token)",
                       .lines = curve->lines,
                       .n = TRAIN_CURVE_LINES};
 }

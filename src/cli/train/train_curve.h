@@ -9,6 +9,7 @@ enum { TRAIN_CURVE_STEPS, TRAIN_CURVE_EVAL, TRAIN_CURVE_LINES };
 
 typedef struct train_curve {
     cmd_plot_line lines[TRAIN_CURVE_LINES]; /* loss of each step, and of held-out data */
+    const char *y_name;                     /* NULL: "loss (nats per token)" */
 } train_curve;
 
 /* Add the loss after `step` steps, which come in order. A loss that is not finite is ignored.

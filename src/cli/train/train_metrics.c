@@ -12,13 +12,30 @@
 #include "base/mem.h"
 
 #define FILE_MAX_BYTES TK_GIB
+#define KEY_BYTES      64
+
+/* Writes the key of a number of held-out data into `out` and returns it. */
+static const char *eval_name(char out[KEY_BYTES], const char *name)
+{
+    (void)snprintf(out, KEY_BYTES, "eval_%s", name);
+    return out;
+}
+
+void train_record_put(train_record *record, const char *name, double value, bool is_shown)
+{
+    if (record->n_extras < TRAIN_EXTRAS) {
+        record->extras[record->n_extras++] = (train_extra){name, value, is_shown};
+    }
+}
 
 /* ---- resuming ---- */
 
 /* Returns whether the line belongs to a step up to `step`, and adds its loss to the
  * curve. */
-static bool keep_line(tk_str line, size_t step, tk_arena *arena, train_curve *curve)
+static bool keep_line(const train_metrics *metrics, tk_str line, size_t step,
+                      tk_arena *arena, train_curve *curve)
 {
+    char eval_key[KEY_BYTES];
     const tk_json *json = NULL;
     uint64_t at = 0;
     double loss = NAN;
@@ -29,8 +46,8 @@ static bool keep_line(tk_str line, size_t step, tk_arena *arena, train_curve *cu
     if (number == NULL || !tk_json_to_u64(number, &at) || at > step) {
         return false;
     }
-    const tk_json *train = tk_json_get(json, "loss");
-    const tk_json *eval = tk_json_get(json, "eval_loss");
+    const tk_json *train = tk_json_get(json, metrics->key);
+    const tk_json *eval = tk_json_get(json, eval_name(eval_key, metrics->key));
     if (train != NULL && tk_json_to_double(train, &loss)) {
         (void)!train_curve_add(curve, (size_t)at, loss);
     } else if (eval != NULL && tk_json_to_double(eval, &loss)) {
@@ -40,9 +57,10 @@ static bool keep_line(tk_str line, size_t step, tk_arena *arena, train_curve *cu
 }
 
 /* Removes the lines after `step` from the file. */
-static tinkc_code cut_after(const char *path, size_t step, train_curve *curve,
+static tinkc_code cut_after(const train_metrics *metrics, size_t step, train_curve *curve,
                             tk_err *err)
 {
+    const char *path = metrics->path;
     char *text = NULL;
     size_t n = 0;
     tk_err missing = TK_ERR_INIT;
@@ -60,7 +78,7 @@ static tinkc_code cut_after(const char *path, size_t step, train_curve *curve,
     tk_arena_init(&arena, 0);
     while (rest.p != NULL) {
         tk_str line = tk_str_cut(&rest, '\n');
-        if (rest.p != NULL && keep_line(line, step, &arena, curve)) {
+        if (rest.p != NULL && keep_line(metrics, line, step, &arena, curve)) {
             tk_buf_put(&kept, line.p, line.n);
             tk_buf_putc(&kept, '\n');
         }
@@ -78,11 +96,11 @@ static tinkc_code cut_after(const char *path, size_t step, train_curve *curve,
 tinkc_code train_metrics_open(train_metrics *metrics, const char *path, size_t step,
                               train_curve *curve, tk_err *err)
 {
-    *metrics = (train_metrics){NULL, path};
+    *metrics = (train_metrics){NULL, path, metrics->key != NULL ? metrics->key : "loss"};
     if (path == NULL) {
         return TINKC_OK;
     }
-    tinkc_code code = step > 0 ? cut_after(path, step, curve, err) : TINKC_OK;
+    tinkc_code code = step > 0 ? cut_after(metrics, step, curve, err) : TINKC_OK;
     if (code != TINKC_OK) {
         return code;
     }
@@ -150,23 +168,30 @@ tinkc_code train_metrics_step(train_metrics *metrics, const train_record *record
     }
     begin_line(&w, &buf, record->step);
     put_number(&w, "epoch", record->epoch);
-    put_number(&w, "loss", record->loss);
+    put_number(&w, metrics->key, record->loss);
     put_number(&w, "lr", record->rate);
     put_count(&w, "tokens", record->tokens);
     put_number(&w, "seconds", record->seconds);
+    for (size_t i = 0; i < record->n_extras; i++) {
+        put_number(&w, record->extras[i].name, record->extras[i].value);
+    }
     return end_line(metrics, &w, err);
 }
 
-tinkc_code train_metrics_eval(train_metrics *metrics, size_t step, double loss,
+tinkc_code train_metrics_eval(train_metrics *metrics, const train_record *record,
                               tk_err *err)
 {
+    char key[KEY_BYTES];
     tk_buf buf;
     tk_json_writer w;
     if (metrics->file == NULL) {
         return TINKC_OK;
     }
-    begin_line(&w, &buf, step);
-    put_number(&w, "eval_loss", loss);
+    begin_line(&w, &buf, record->step);
+    put_number(&w, eval_name(key, metrics->key), record->loss);
+    for (size_t i = 0; i < record->n_extras; i++) {
+        put_number(&w, eval_name(key, record->extras[i].name), record->extras[i].value);
+    }
     return end_line(metrics, &w, err);
 }
 

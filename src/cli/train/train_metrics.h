@@ -15,26 +15,43 @@
 typedef struct train_metrics {
     FILE *file; /* NULL: no metrics */
     const char *path;
+    const char *key; /* of the loss: "loss" */
 } train_metrics;
 
-/* One step. */
+/* A number beside the loss. */
+typedef struct train_extra {
+    const char *name; /* static; its key, too */
+    double value;
+    bool is_shown; /* in progress and summary */
+} train_extra;
+
+#define TRAIN_EXTRAS 8
+
+/* One step, or one evaluation. */
 typedef struct train_record {
     size_t step; /* from 1 */
     double epoch, loss, rate;
     size_t tokens;
     double seconds; /* since the end of the previous step */
+    train_extra extras[TRAIN_EXTRAS];
+    size_t n_extras;
 } train_record;
 
+/* Adds a number to the record, which has room for it. */
+void train_record_put(train_record *record, const char *name, double value,
+                      bool is_shown);
+
 /* Starts a new file (step 0), or continues one after `step` and adds its losses to the
- * curve. The path is borrowed; if it is NULL, all functions here do nothing. */
+ * curve. The path is borrowed; if it is NULL, all functions here do nothing. The caller
+ * may set metrics->key before. */
 TK_NODISCARD tinkc_code train_metrics_open(train_metrics *metrics, const char *path,
                                            size_t step, train_curve *curve, tk_err *err);
 
 /* Write a line, which is in the file when they return. */
 TK_NODISCARD tinkc_code train_metrics_step(train_metrics *metrics,
                                            const train_record *record, tk_err *err);
-TK_NODISCARD tinkc_code train_metrics_eval(train_metrics *metrics, size_t step,
-                                           double loss, tk_err *err);
+TK_NODISCARD tinkc_code train_metrics_eval(train_metrics *metrics,
+                                           const train_record *record, tk_err *err);
 void train_metrics_close(train_metrics *metrics); /* accepts a zeroed struct */
 
 #endif

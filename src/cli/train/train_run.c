@@ -14,19 +14,15 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-#define AHEAD      2  /* steps in flight */
-#define POLL_MS    50 /* so that Ctrl-C is answered at once */
+#define AHEAD      TRAIN_AHEAD /* steps in flight, at most */
+#define POLL_MS    50          /* so that Ctrl-C is answered at once */
 #define NAME_BYTES 320
-#define LOSS       TRAIN_LOSS
 
 typedef struct ticket {
     train_record record;
-    size_t n; /* rows of the batch */
-    tinkc_datum *
-        *data;     /* their datums, owned: the ticket's part of the pipeline's array */
-    double weight; /* sum of their weights */
+    train_batch batch; /* its datums are in the ticket's part of the pipeline's arrays */
     bool is_evaluated; /* held-out data is evaluated after this step */
-    tinkc_future *batch, *optim;
+    tinkc_future *grads, *optim;
     tinkc_future *save;    /* or NULL: weights and optimizer */
     tinkc_future *weights; /* or NULL: for sampling, after the last step */
     tinkc_future *eval;    /* or NULL */
@@ -34,9 +30,9 @@ typedef struct ticket {
 
 typedef struct pipeline {
     train_run *run;
-    size_t *rows;       /* of the next batch, owned */
+    size_t *rows;       /* of all tickets, owned array */
     tinkc_datum **data; /* of all tickets, owned array */
-    tinkc_datum **eval; /* all held-out datums, owned array */
+    train_batch eval;   /* all held-out datums, owned array */
     ticket tickets[AHEAD];
     size_t first, n; /* a ring */
     size_t next;     /* step to submit */
@@ -50,28 +46,33 @@ static bool is_due(size_t done, size_t every, size_t steps)
     return done == steps || (every > 0 && done % every == 0);
 }
 
-static void free_data(tinkc_datum **data, size_t n)
+static void free_data(train_batch *batch)
 {
-    for (size_t i = 0; i < n; i++) {
-        tinkc_datum_free(&data[i]);
+    for (size_t i = 0; i < batch->n; i++) {
+        tinkc_datum_free(&batch->data[i]);
     }
+    batch->n = 0;
 }
 
-/* Makes the datums of the rows whose numbers `rows` has (NULL: the first n). On failure
- * there are none. */
-static tinkc_code make_data(tinkc_datum **out, const data_set *set, const size_t *rows,
-                            size_t n, tk_err *err)
+tinkc_code train_run_data(train_run *run, train_batch *batch, const data_set *set,
+                          size_t each)
 {
-    tinkc_code code = TINKC_OK;
-    size_t made = 0;
-    while (code == TINKC_OK && made < n) {
-        code = data_set_datum(&out[made], set, rows != NULL ? rows[made] : made, err);
-        made += code == TINKC_OK ? 1 : 0;
+    batch->n = batch->tokens = 0;
+    batch->weight = 0;
+    for (size_t i = 0; i < batch->n_rows * each; i++) {
+        size_t line = batch->rows != NULL ? batch->rows[i / each] : i / each;
+        const data_row *row = &set->rows[line * each + i % each];
+        tinkc_code code =
+            data_set_datum(&batch->data[i], set, line * each + i % each, &run->err);
+        if (code != TINKC_OK) {
+            free_data(batch);
+            return code;
+        }
+        batch->n++;
+        batch->tokens += row->tokens;
+        batch->weight += row->weight;
     }
-    if (code != TINKC_OK) {
-        free_data(out, made);
-    }
-    return code;
+    return TINKC_OK;
 }
 
 /* Fills the batch of the next step into the ticket after the last one, which *out is. The
@@ -83,18 +84,18 @@ static tinkc_code fill(pipeline *p, ticket **out)
     size_t done = p->next + 1;
     size_t slot = (p->first + p->n) % AHEAD;
     ticket *t = &p->tickets[slot];
+    size_t *rows = p->rows + slot * plan->batch;
     memset(t, 0, sizeof(*t));
-    t->data = p->data + slot * plan->batch;
-    t->n = train_plan_batch(plan, p->next, p->rows);
-    tinkc_code code = make_data(t->data, run->data, p->rows, t->n, &run->err);
+    t->batch = (train_batch){.slot = slot,
+                             .step = done,
+                             .rows = rows,
+                             .n_rows = train_plan_batch(plan, p->next, rows),
+                             .data = p->data + slot * plan->batch * run->goal->each};
+    tinkc_code code = run->goal->make(run, &t->batch);
     if (code != TINKC_OK) {
         return code;
     }
-    for (size_t i = 0; i < t->n; i++) {
-        const data_row *row = &run->data->rows[p->rows[i]];
-        t->record.tokens += row->tokens;
-        t->weight += row->weight;
-    }
+    t->record.tokens = t->batch.tokens;
     t->record.step = done;
     t->record.epoch = TK_MIN((double)done * (double)plan->batch, (double)plan->total) /
                       (double)plan->rows;
@@ -114,9 +115,9 @@ static bool fits(const pipeline *p, const ticket *t)
         tinkc_service_read_ledger(&ledger, run->service, NULL) != TINKC_OK) {
         return true; /* if it does not fit, the call fails */
     }
-    (void)tinkc_estimate_batch(&step, t->data, t->n, NULL);
-    if (t->is_evaluated) {
-        (void)tinkc_estimate_batch(&eval, p->eval, run->eval->n, NULL);
+    (void)tinkc_estimate_batch(&step, t->batch.data, t->batch.n, NULL);
+    if (t->is_evaluated && p->eval.n > 0) {
+        (void)tinkc_estimate_batch(&eval, p->eval.data, p->eval.n, NULL);
     }
     bool ok = step + eval <= tinkc_ledger_left(ledger);
     tinkc_ledger_free(&ledger);
@@ -125,7 +126,8 @@ static bool fits(const pipeline *p, const ticket *t)
 
 static tinkc_future *submit_eval(pipeline *p)
 {
-    return tinkc_training_forward(p->run->training, p->eval, p->run->eval->n, LOSS, NULL);
+    return tinkc_training_forward(p->run->training, p->eval.data, p->eval.n, TRAIN_LOSS,
+                                  NULL);
 }
 
 /* Writes the name of the checkpoint after `done` steps, which at the end is that of the
@@ -155,7 +157,7 @@ static void submit(pipeline *p, ticket *t)
     size_t done = t->record.step;
     tinkc_adam_params adam = run->adam;
     adam.learning_rate = t->record.rate;
-    t->batch = tinkc_training_forward_backward(run->training, t->data, t->n, LOSS, NULL);
+    t->grads = run->goal->submit(run, &t->batch);
     t->optim = tinkc_training_optim_step(run->training, &adam);
     if (is_due(done, run->save_every, run->plan->steps)) {
         t->save = submit_save(run, done);
@@ -164,7 +166,7 @@ static void submit(pipeline *p, ticket *t)
         t->weights =
             tinkc_training_save_weights_for_sampler(run->training, run->name, NULL);
     }
-    if (t->is_evaluated) {
+    if (t->is_evaluated && run->goal->evaluate == NULL) {
         t->eval = submit_eval(p);
     }
     p->n++;
@@ -186,9 +188,7 @@ static bool is_stopped(train_run *run)
     return run->was_stopped;
 }
 
-/* Waits for the end of an operation. A stop is only noted, because results in flight are
- * still taken. */
-static tinkc_code wait_for(train_run *run, tinkc_future *future)
+tinkc_code train_run_wait(train_run *run, tinkc_future *future)
 {
     tinkc_code code;
     do {
@@ -201,12 +201,12 @@ static tinkc_code wait_for(train_run *run, tinkc_future *future)
     return code;
 }
 
-/* Gives the loss per token. */
-static tinkc_code take_loss(train_run *run, tinkc_future *future,
-                            const train_loss_batch *batch, double *out)
+/* Gives loss and extras of a batch. */
+static tinkc_code take_result(train_run *run, tinkc_future *future,
+                              const train_batch *batch, train_record *out)
 {
     tinkc_fwdbwd *result = NULL;
-    tinkc_code code = wait_for(run, future);
+    tinkc_code code = train_run_wait(run, future);
     if (code != TINKC_OK) {
         goto out;
     }
@@ -214,7 +214,7 @@ static tinkc_code take_loss(train_run *run, tinkc_future *future,
     if (code != TINKC_OK) {
         goto out;
     }
-    code = train_loss_read(&run->loss, result, batch, out, &run->err);
+    code = run->goal->read(run, batch, result, out);
 out:
     tinkc_fwdbwd_free(&result);
     return code;
@@ -227,7 +227,7 @@ static tinkc_code take_path(train_run *run, tinkc_future *future, const char **o
 {
     char *path = NULL;
     tk_str copy = {NULL, 0};
-    tinkc_code code = wait_for(run, future);
+    tinkc_code code = train_run_wait(run, future);
     if (code != TINKC_OK) {
         goto out;
     }
@@ -289,21 +289,25 @@ static tinkc_code end_eval(const pipeline *p, size_t done, tinkc_future *future)
 {
     train_run *run = p->run;
     const train_events *events = &run->events;
-    const train_loss_batch batch = {p->eval, run->eval->n, run->eval->weight};
+    train_record *record = &run->eval_record;
     if (events->on_eval_begin != NULL) {
         events->on_eval_begin(events->user, done);
     }
-    tinkc_code code = take_loss(run, future, &batch, &run->eval_last);
+    *record = (train_record){.step = done, .loss = NAN};
+    tinkc_code code = run->goal->evaluate != NULL
+                          ? run->goal->evaluate(run, record)
+                          : take_result(run, future, &p->eval, record);
     if (code != TINKC_OK) {
         return code;
     }
+    run->eval_last = record->loss;
     if (!train_curve_add_eval(&run->curve, done, run->eval_last)) {
         return tk_err_nomem(&run->err);
     }
     if (events->on_eval != NULL) {
         events->on_eval(events->user, done, run->eval_last);
     }
-    return train_metrics_eval(&run->metrics, done, run->eval_last, &run->err);
+    return train_metrics_eval(&run->metrics, record, &run->err);
 }
 
 static void alarm_about(const train_run *run, const train_record *record)
@@ -316,19 +320,19 @@ static void alarm_about(const train_run *run, const train_record *record)
 static tinkc_code end_batch(pipeline *p, ticket *t)
 {
     train_run *run = p->run;
-    const train_loss_batch batch = {t->data, t->n, t->weight};
-    tinkc_code code = take_loss(run, t->batch, &batch, &t->record.loss);
+    tinkc_code code = take_result(run, t->grads, &t->batch, &t->record);
     if (code != TINKC_OK) {
         return code;
     }
-    code = wait_for(run, t->optim);
+    code = train_run_wait(run, t->optim);
     if (code != TINKC_OK) {
         return code;
     }
     if (!isfinite(t->record.loss)) {
         alarm_about(run, &t->record);
         return tk_err_set(&run->err, TINKC_E_INVALID,
-                          "the loss of step %zu is not a number", t->record.step);
+                          "the %s of step %zu is not a number", run->goal->measure,
+                          t->record.step);
     }
     if (!isfinite(run->state->loss_first)) {
         run->state->loss_first = t->record.loss;
@@ -358,8 +362,8 @@ static tinkc_code end_batch(pipeline *p, ticket *t)
 
 static void free_ticket(ticket *t)
 {
-    free_data(t->data, t->n);
-    tinkc_future_free(&t->batch);
+    free_data(&t->batch);
+    tinkc_future_free(&t->grads);
     tinkc_future_free(&t->optim);
     tinkc_future_free(&t->save);
     tinkc_future_free(&t->weights);
@@ -379,7 +383,7 @@ static tinkc_code end_ticket(pipeline *p)
 {
     ticket *t = &p->tickets[p->first];
     tinkc_code code = end_batch(p, t);
-    if (code == TINKC_OK && t->eval != NULL) {
+    if (code == TINKC_OK && t->is_evaluated) {
         code = end_eval(p, t->record.step, t->eval);
     }
     if (code == TINKC_OK && t->save != NULL) {
@@ -398,7 +402,7 @@ static tinkc_code begin_eval(pipeline *p)
     if (run->eval->n == 0 || run->state->step > 0) {
         return TINKC_OK;
     }
-    tinkc_future *future = submit_eval(p);
+    tinkc_future *future = run->goal->evaluate == NULL ? submit_eval(p) : NULL;
     tinkc_code code = end_eval(p, 0, future);
     tinkc_future_free(&future);
     run->state->eval_first = run->eval_last;
@@ -422,7 +426,7 @@ static tinkc_code save_stopped(pipeline *p)
 static tinkc_code submit_ahead(pipeline *p)
 {
     train_run *run = p->run;
-    while (!run->was_stopped && p->n < AHEAD && p->next < run->plan->steps) {
+    while (!run->was_stopped && p->n < run->goal->ahead && p->next < run->plan->steps) {
         ticket *t = NULL;
         tinkc_code code = fill(p, &t);
         if (code != TINKC_OK) {
@@ -432,7 +436,7 @@ static tinkc_code submit_ahead(pipeline *p)
             submit(p, t);
         } else {
             run->was_stopped = run->is_used_up = true;
-            free_data(t->data, t->n);
+            free_data(&t->batch);
         }
     }
     return TINKC_OK;
@@ -469,23 +473,26 @@ tinkc_code train_run_all(train_run *run)
     run->eval_last = NAN;
     run->first = run->submitted = run->state->step;
     run->before = run->state->totals;
-    p.rows = tk_array(run->plan->batch, sizeof(*p.rows));
-    p.data = tk_array(AHEAD * run->plan->batch, sizeof(*p.data));
-    p.eval = tk_array(run->eval->n + 1, sizeof(*p.eval));
+    p.rows = tk_array(AHEAD * run->plan->batch, sizeof(*p.rows));
+    p.data = tk_array(AHEAD * run->plan->batch * run->goal->each, sizeof(*p.data));
+    p.eval.data = tk_array(run->eval->n + 1, sizeof(*p.eval.data));
+    p.eval.n_rows = run->eval->n / run->rows_each;
     tinkc_code code = TINKC_OK;
-    if (p.rows == NULL || p.data == NULL || p.eval == NULL) {
+    if (p.rows == NULL || p.data == NULL || p.eval.data == NULL) {
         code = tk_err_nomem(&run->err);
         goto out;
     }
-    code = make_data(p.eval, run->eval, NULL, run->eval->n, &run->err);
+    if (run->goal->evaluate == NULL) {
+        code = run->goal->make(run, &p.eval);
+    }
     if (code != TINKC_OK) {
         goto out;
     }
     code = run_steps(&p);
-    free_data(p.eval, run->eval->n);
+    free_data(&p.eval);
 out:
     tk_free(p.rows);
     tk_free(p.data);
-    tk_free(p.eval);
+    tk_free(p.eval.data);
     return code;
 }

@@ -1,4 +1,4 @@
-/* The loop of `tinkc train`: steps, checkpoints and evaluations, submitted in order and
+/* The loop of `tinkc train`, `dpo` and `distill`: steps, checkpoints and evaluations, submitted in order and
  * ahead of their results, so that the server never waits for the client. Thread: the main
  * one. */
 #ifndef CLI_TRAIN_RUN_H
@@ -8,6 +8,7 @@
 
 #include "cli/data/data_set.h"
 #include "cli/frame/cmd_picture.h"
+#include "cli/train/train_goal.h"
 #include "cli/train/train_loss.h"
 #include "cli/train/train_metrics.h"
 #include "cli/train/train_plan.h"
@@ -32,7 +33,9 @@ typedef struct train_run {
     /* input, borrowed */
     tinkc_service *service;
     tinkc_training *training;
+    const train_goal *goal;
     const data_set *data, *eval; /* eval may have no rows */
+    size_t rows_each;            /* of these sets that a row of the plan has: 1, or 2 */
     train_plan *plan;
     tinkc_adam_params adam; /* its learning rate comes from the plan */
     const char *name;       /* of the checkpoints */
@@ -52,12 +55,13 @@ typedef struct train_run {
     train_loss loss;
     train_watch watch;
     /* results */
-    size_t first;        /* steps done before this run */
-    size_t submitted;    /* steps */
-    size_t tokens;       /* input tokens of the steps of this run */
-    double seconds;      /* duration of these steps */
-    train_totals before; /* of earlier runs, when this one was resumed */
-    double eval_last;    /* NaN: not measured */
+    size_t first;             /* steps done before this run */
+    size_t submitted;         /* steps */
+    size_t tokens;            /* input tokens of the steps of this run */
+    double seconds;           /* duration of these steps */
+    train_totals before;      /* of earlier runs, when this one was resumed */
+    double eval_last;         /* NaN: not measured */
+    train_record eval_record; /* of the last evaluation */
     bool was_stopped;
     bool is_used_up;    /* stopped because the budget is too small for the next step */
     tinkc_error *error; /* owned: of a failed call; or: */
@@ -68,5 +72,16 @@ typedef struct train_run {
  * saved, too. On failure either `error` or `err` has the reason, and the state file names
  * the last checkpoint. */
 TK_NODISCARD tinkc_code train_run_all(train_run *run);
+
+/* ---- for goals ---- */
+
+/* Makes the datums of a batch from the rows of a set, of which each row of the plan has
+ * `each`. On failure there are none. */
+TK_NODISCARD tinkc_code train_run_data(train_run *run, train_batch *batch,
+                                       const data_set *set, size_t each);
+
+/* Waits for the end of an operation; its error becomes that of the run. A stop is only
+ * noted, because results in flight are still taken. */
+TK_NODISCARD tinkc_code train_run_wait(train_run *run, tinkc_future *future);
 
 #endif

@@ -31,6 +31,12 @@ static const char *const names[TRAIN_SETTINGS] = {
     [TRAIN_LOSS_ON] = "loss-on",
     [TRAIN_MAX_LENGTH] = "max-length",
     [TRAIN_INPUT_FORMAT] = "input-format",
+    [TRAIN_BETA] = "beta",
+    [TRAIN_TEACHER] = "teacher",
+    [TRAIN_SAMPLES] = "samples",
+    [TRAIN_MAX_TOKENS] = "max-tokens",
+    [TRAIN_TEMPERATURE] = "temperature",
+    [TRAIN_COEFFICIENT] = "coefficient",
 };
 
 static const char *const habits[TRAIN_HABITS] = {
@@ -85,6 +91,8 @@ static void decode_rest(train_state *out, const tk_json *json)
     for (size_t i = 0; list != NULL && i < TRAIN_HABITS; i++) {
         out->habits[i] = text_of(list, habits[i]);
     }
+    out->kind = text_of(json, "kind");
+    out->kind = out->kind != NULL ? out->kind : "train";
     out->eval_first = number_of(json, "eval_first", NAN);
     out->loss_first = number_of(json, "loss_first", NAN);
     out->totals = (train_totals){.seconds = number_of(json, "seconds", 0)};
@@ -192,6 +200,7 @@ static void encode(tk_json_writer *w, const train_state *state)
     tk_json_begin_object(w);
     tk_json_key(w, TK_STR("tinkc_train"));
     tk_json_put_u64(w, FORMAT);
+    put_text(w, "kind", state->kind != NULL ? state->kind : "train");
     tk_json_key(w, TK_STR("step"));
     tk_json_put_u64(w, state->step);
     tk_json_key(w, TK_STR("steps"));

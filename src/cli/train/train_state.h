@@ -1,4 +1,4 @@
-/* The state file of `tinkc train`, which --resume reads: the settings of a run, its data
+/* The state file of a training (`tinkc train`, `dpo`, `distill`), which --resume reads: the settings of a run, its data
  * and its last checkpoint, in a small JSON file. The file is replaced as a whole, after
  * the checkpoint that it names was saved. Thread: one. */
 #ifndef CLI_TRAIN_STATE_H
@@ -26,6 +26,12 @@ typedef enum train_setting {
     TRAIN_LOSS_ON,
     TRAIN_MAX_LENGTH,
     TRAIN_INPUT_FORMAT,
+    TRAIN_BETA,    /* dpo */
+    TRAIN_TEACHER, /* distill, like the rest */
+    TRAIN_SAMPLES,
+    TRAIN_MAX_TOKENS,
+    TRAIN_TEMPERATURE,
+    TRAIN_COEFFICIENT,
     TRAIN_SETTINGS
 } train_setting;
 
@@ -54,6 +60,7 @@ typedef struct train_totals {
 } train_totals;
 
 typedef struct train_state {
+    const char *kind;                     /* command of the run: "train" */
     const char *settings[TRAIN_SETTINGS]; /* NULL: not given, the default */
     const char *habits[TRAIN_HABITS];     /* NULL: not given */
     char data[TK_SHA256_HEX_BYTES];       /* SHA-256 of the training data */

@@ -16,12 +16,14 @@ static void write_steps(train_metrics *metrics, size_t from, size_t to)
 /* What lies after the checkpoint comes again, also a line that was cut in its middle. */
 static void test_train_metrics_resume(void **state)
 {
-    train_metrics metrics;
-    train_curve curve = {0};
+    train_metrics metrics = {.key = NULL};
+    train_curve curve = {.y_name = NULL};
     char *text = NULL;
     assert_int_equal(train_metrics_open(&metrics, trainfix_path("m"), 0, &curve, NULL),
                      TINKC_OK);
-    assert_int_equal(train_metrics_eval(&metrics, 0, 5.5, NULL), TINKC_OK);
+    assert_int_equal(
+        train_metrics_eval(&metrics, &(train_record){.step = 0, .loss = 5.5}, NULL),
+        TINKC_OK);
     write_steps(&metrics, 1, 7);
     assert_true(fputs("{\"step\":4,\"lo", metrics.file) >= 0);
     train_metrics_close(&metrics);
@@ -47,11 +49,13 @@ static void test_train_metrics_resume(void **state)
 
 static void test_train_metrics_none(void **state)
 {
-    train_metrics metrics;
+    train_metrics metrics = {.key = NULL};
     const train_record record = {.step = 1};
     assert_int_equal(train_metrics_open(&metrics, NULL, 3, NULL, NULL), TINKC_OK);
     assert_int_equal(train_metrics_step(&metrics, &record, NULL), TINKC_OK);
-    assert_int_equal(train_metrics_eval(&metrics, 1, 2, NULL), TINKC_OK);
+    assert_int_equal(
+        train_metrics_eval(&metrics, &(train_record){.step = 1, .loss = 2}, NULL),
+        TINKC_OK);
     train_metrics_close(&metrics);
     tk_err err = TK_ERR_INIT;
     assert_int_not_equal(
