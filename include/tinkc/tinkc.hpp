@@ -29,6 +29,7 @@
 #include <tinkc/cpp/raw.hpp>
 #include <tinkc/cpp/rest.hpp>
 #include <tinkc/cpp/results.hpp>
+#include <tinkc/cpp/rl.hpp>
 #include <tinkc/cpp/text.hpp>
 #include <tinkc/cpp/values.hpp>
 

@@ -66,6 +66,26 @@ static void test_cpp_empty_values()
     FAILS(tinkc::estimate_sample<expected>(input));
 }
 
+static void test_cpp_empty_rl()
+{
+    tinkc::rl_batch batch;
+    CHECK(tinkc::rl_seed(1, 2, 3, 4) == 215682197);
+    FAILS(tinkc::rl_advantages<expected>({}));
+    FAILS(batch.add<expected>(tinkc::rl_episode()));
+    FAILS(batch.take<expected>());
+    CHECK(batch.complete() == 0);
+    tinkc::rl_batch_options options;
+    options.group_size = 0;
+    FAILS(tinkc::rl_batch::open<expected>(options));
+    FAILS(tinkc::rl_compare<expected>(tinkc::fwdbwd_view(nullptr), {}));
+    FAILS(tinkc::rl_sums<expected>(tinkc::fwdbwd_view(nullptr), {}));
+    FAILS(tinkc::rl_dpo<expected>(tinkc::rl_dpo_pairs()));
+    FAILS(tinkc::rl_distill_advantages<expected>({1}, {}));
+    tinkc::rl_report report;
+    report.more_n = 1;
+    FAILS(tinkc::rl_json<expected>(report));
+}
+
 static void test_cpp_empty_texts()
 {
     tinkc::tokenizer tokenizer;
@@ -345,6 +365,7 @@ static void test_cpp_empty_insight()
 int main()
 {
     RUN(test_cpp_empty_values);
+    RUN(test_cpp_empty_rl);
     RUN(test_cpp_empty_texts);
     RUN(test_cpp_empty_results);
     RUN(test_cpp_empty_futures);

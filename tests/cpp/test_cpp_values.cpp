@@ -343,6 +343,41 @@ static void test_cpp_texts()
     CHECK_CODE(chat.set<expected>("tools", "["), TINKC_E_PARSE);
 }
 
+/* Episodes to datums and metrics, without a server. */
+static void test_cpp_rl()
+{
+    const char *json = "{\"id\": \"e\", \"sequences\": [{\"tokens\": [1,2], \"mask\": "
+                       "[0,1], \"logprobs\": [0,-0.5], \"turns\": [0], \"weights\": "
+                       "[\"w\"]}]}";
+    auto group = tinkc::rl_advantages({1, 0});
+    CHECK(group.differ && group.values[0] == 0.5 && group.values[1] == -0.5);
+    CHECK(!tinkc::rl_advantages({2, 2}).differ);
+    tinkc::rl_batch_options options;
+    options.group_size = 2;
+    auto batch = tinkc::rl_batch::open(options);
+    for (int i = 1; i >= 0; i--) {
+        tinkc::rl_episode episode;
+        episode.index = static_cast<std::uint64_t>(i);
+        episode.reward = i;
+        batch.add(episode, tinkc::trajectory::parse(json));
+    }
+    CHECK(batch.complete() == 1);
+    auto step = batch.take();
+    CHECK(step.data.size() == 2 && step.counts.groups_kept == 1);
+    CHECK(step.data[1].tensor_of("advantages").f32()[0] == 0.5F);
+    tinkc::rl_report report;
+    report.counts = &step.counts;
+    std::string line = tinkc::rl_json(report);
+    CHECK(line.find("\"reward/mean\":0.5") != std::string::npos);
+    const double now[] = {-1, -2}, before[] = {-1, -1};
+    tinkc::rl_dpo_pairs pairs;
+    pairs.logprobs = now;
+    pairs.reference = before;
+    pairs.pairs = 1;
+    CHECK(tinkc::rl_dpo(pairs).accuracy == 1);
+    CHECK(tinkc::rl_distill_advantages({-1.0F}, {-0.5F}, 2)[0] == 1);
+}
+
 int main()
 {
     RUN(test_cpp_error);
@@ -354,5 +389,6 @@ int main()
     RUN(test_cpp_options);
     RUN(test_cpp_options_own);
     RUN(test_cpp_texts);
+    RUN(test_cpp_rl);
     return 0;
 }

@@ -3,6 +3,7 @@
 
 import enum
 import gc
+import json
 import os
 import re
 import subprocess
@@ -214,6 +215,42 @@ class Arrays(unittest.TestCase):
         self.assertEqual(datum["advantages"].tolist(), [0.0, 2.0, 2.0])
         with self.assertRaises(ValueError):
             tinkc.Datum.from_rollout([1, 2], [3, 4], [-0.5], 2.0)
+
+    def test_rl(self):
+        self.assertEqual(tinkc.rl.seed(1, 2, 3, 4), 215682197)
+        self.assertEqual(tinkc.rl.advantages([1, 0, 0, 1]), [0.5, -0.5, -0.5, 0.5])
+        self.assertEqual(tinkc.rl.advantages([3, 1], scale=True), [1, -1])
+        self.assertEqual(tinkc.rl.advantages([3, 1], others=True), [2, -2])
+        self.assertIsNone(tinkc.rl.advantages([2, 2]))
+        with self.assertRaisesRegex(tinkc.Error, r"rewards\[1\]"):
+            tinkc.rl.advantages([2, float("nan")])
+        self.assertEqual(tinkc.rl.distill_advantages([-1], [-0.5], 2), [1])
+        self.assertRaises(ValueError, tinkc.rl.distill_advantages, [-1], [])
+        found = tinkc.rl.dpo([-3, -4], [-4, -3])
+        self.assertAlmostEqual(found.margin, 0.2)
+        self.assertAlmostEqual(found.slopes[0], -0.04501660026875222)
+        self.assertRaises(ValueError, tinkc.rl.dpo, [-3], [-3])
+
+    def test_rl_batch(self):
+        episode = (
+            '{"id": "e", "sequences": [{"tokens": [1, 2], "mask": [0, 1], "logprobs": [0, -0.5], '
+            '"turns": [0], "weights": ["w"]}]}'
+        )
+        batch = tinkc.rl.Batch(2, max_lag=1)
+        batch.add(7, 1, episode, 0, version=3)
+        batch.add(8, 0, None, None)
+        self.assertEqual(batch.complete, 0)
+        batch.add(7, 0, episode, 1, version=3)
+        self.assertEqual(batch.complete, 1)
+        with self.assertRaises(tinkc.Error):
+            batch.add(7, 0, episode, 1)
+        data, counts = batch.take(version=4)
+        self.assertEqual([d["advantages"].tolist() for d in data], [[0.5], [-0.5]])
+        self.assertEqual((counts.groups_kept, counts.reward_mean), (1, 0.5))
+        line = json.loads(tinkc.rl.report(3, counts, loss=0.5, more={"x": 1.5}))
+        self.assertEqual((line["step"], line["reward/mean"], line["x"]), (3, 0.5, 1.5))
+        self.assertNotIn("gap/kl", line)
+        self.assertEqual(json.loads(tinkc.rl.report(0)), {"step": 0})
 
     def test_trajectory(self):
         episode = tinkc.Trajectory(

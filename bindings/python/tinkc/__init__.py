@@ -10,7 +10,7 @@ Every method that asks the server returns a Future: `.result()` blocks, `await` 
 docs/guide/python.md explains the rest.
 """
 
-from . import _c
+from . import _c, rl
 from ._c import (
     Category,
     CheckpointType,
@@ -85,5 +85,6 @@ __all__ = [
     "Training",
     "Trajectory",
     "library_version",
+    "rl",
     "wait_all",
 ]

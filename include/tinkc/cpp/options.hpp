@@ -41,6 +41,14 @@ TINKC_CPP_OPTIONS(encode_options, TINKC_ENCODE_OPTIONS_INIT);
 TINKC_CPP_OPTIONS(context, TINKC_CONTEXT_INIT);
 TINKC_CPP_OPTIONS(regularizer, TINKC_REGULARIZER_INIT);
 TINKC_CPP_OPTIONS(regularized, TINKC_REGULARIZED_INIT);
+TINKC_CPP_OPTIONS(rl_advantage_options, TINKC_RL_ADVANTAGE_OPTIONS_INIT);
+TINKC_CPP_OPTIONS(rl_batch_options, TINKC_RL_BATCH_OPTIONS_INIT);
+TINKC_CPP_OPTIONS(rl_episode, TINKC_RL_EPISODE_INIT);
+TINKC_CPP_OPTIONS(rl_counts, TINKC_RL_COUNTS_INIT);
+TINKC_CPP_OPTIONS(rl_gap, TINKC_RL_GAP_INIT);
+TINKC_CPP_OPTIONS(rl_dpo_pairs, TINKC_RL_DPO_PAIRS_INIT);
+TINKC_CPP_OPTIONS(rl_dpo_result, TINKC_RL_DPO_RESULT_INIT);
+TINKC_CPP_OPTIONS(rl_dpo_options, TINKC_RL_DPO_OPTIONS_INIT);
 TINKC_CPP_OPTIONS(download_options, TINKC_DOWNLOAD_OPTIONS_INIT);
 TINKC_CPP_OPTIONS(push_options, TINKC_PUSH_OPTIONS_INIT);
 TINKC_CPP_OPTIONS(pull_options, TINKC_PULL_OPTIONS_INIT);
@@ -48,6 +56,11 @@ TINKC_CPP_OPTIONS(tokenizer_options, TINKC_TOKENIZER_OPTIONS_INIT);
 TINKC_CPP_OPTIONS(train_options, TINKC_TRAIN_OPTIONS_INIT);
 
 #undef TINKC_CPP_OPTIONS
+
+/* A line of metrics; NaN where nothing is known. */
+struct rl_report : tinkc_rl_report {
+    rl_report() noexcept { tinkc_rl_report_init(this); }
+};
 
 /* Parameters of a sample. */
 struct sampling_params : tinkc_sampling_params {
