@@ -26,6 +26,7 @@ USES = {  # module: the modules whose headers it may include, besides its own
 }
 ONE_FILE = {
     ("src/cli/commands/cmd_serve.c", "server/srv.h"),
+    ("src/cli/commands/cmd_kernels.c", "server/srv.h"),
     # A tinkc_tokenizer as the gateway needs it.
     ("src/cli/gateway/gate_model.c", "client/values/tokenizer.h"),
 }

@@ -3,7 +3,7 @@
 
 usage: test-report.py BUILD_DIR CTEST_STATUS
 
-Reads ctest's log, writes BUILD_DIR/tests-run.txt and prints `N passed, N failed`. A program
+Reads ctest's log, writes BUILD_DIR/tests-run.txt, says which of the engine's kernels ran, and prints `N passed, N failed`. A program
 that prints no cmocka lines counts as one test under its own name. A test that started and
 never ended (a crash, a time limit) has failed, and so has one that was skipped. The exit status is 0 only when ctest's is and
 at least one test passed and none failed.
@@ -65,8 +65,10 @@ def main():
     listed = {line.partition(":")[2]
               for line in read(build / "Testing/Temporary/LastTestsFailed.log").splitlines()}
     passed = failed = 0
-    failures, report = [], []
+    failures, report, kernels = [], [], None
     for name, lines, ok_program in programs(log, listed):
+        if name == "test_eng_kern":
+            kernels = next((line for line in lines if line.startswith("kernels:")), None)
         for ok, function in functions(name, lines, ok_program):
             passed, failed = passed + ok, failed + (not ok)
             report.append(f"{'ok' if ok else 'FAILED'} {name} {function}\n")
@@ -75,6 +77,8 @@ def main():
     (build / "tests-run.txt").write_text("".join(sorted(report)))
     for failure in failures:
         print(f"failed: {failure}")
+    if kernels is not None:  # of the engine; `fma` has the bits of those that are missing
+        print(f"engine tested with {kernels}")
     print(f"{passed} passed, {failed} failed")
     return 0 if status == 0 and passed > 0 and failed == 0 else 1
 

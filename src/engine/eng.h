@@ -23,6 +23,19 @@ typedef struct eng_pool eng_pool;
 typedef struct eng_model eng_model;
 typedef struct eng_adapter eng_adapter;
 
+/* ---- kernels ---- */
+
+/* Selects the kernel table by name, "auto" the best one; false when this build or machine
+ * does not have it. Until the first call the best one is used. Thread: before anything
+ * computes. */
+TK_NODISCARD bool eng_kern_select(const char *name);
+
+/* The name of the i-th table that this build and machine have, best first; NULL after the
+ * last one. */
+const char *eng_kern_name(size_t i);
+
+const char *eng_kern_in_use(void); /* the name of the table in use */
+
 /* ---- threads ---- */
 
 /* threads 0 = one per online CPU. */

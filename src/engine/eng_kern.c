@@ -70,3 +70,8 @@ const char *eng_kern_name(size_t i)
     const eng_kern *kern = usable(i);
     return kern != NULL ? kern->name : NULL;
 }
+
+const char *eng_kern_in_use(void)
+{
+    return eng_kern_get()->name;
+}

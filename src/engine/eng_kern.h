@@ -15,6 +15,7 @@
 #include <math.h>
 
 #include "base/tk.h"
+#include "engine/eng.h"
 #include "engine/eng_real.h"
 
 #define ENG_LANES 16 /* columns of a packed panel, partial sums of a row */
@@ -121,14 +122,6 @@ static inline size_t eng_tile_rows(const eng_kern *kern, size_t left)
 
 /* The table in use: the best one this machine runs, until another is selected. */
 const eng_kern *eng_kern_get(void);
-
-/* Selects a table by name, "auto" the best one; false when this build or machine does not
- * have it. */
-bool eng_kern_select(const char *name);
-
-/* The name of the i-th table that this build and machine have, best first; NULL after the
- * last one. */
-const char *eng_kern_name(size_t i);
 
 /* The tables; NULL when the build lacks them. Whether the machine can run one is decided
  * in eng_kern.c, which is compiled without special instructions. */

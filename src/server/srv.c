@@ -337,6 +337,8 @@ tinkc_code srv_start(srv **out, const srv_options *options, tk_err *err)
         srv_stop(&server);
         return code;
     }
+    tk_log_write(server->log, TINKC_LOG_DEBUG, "server", "computes with %s",
+                 eng_kern_in_use());
     *out = server;
     return TINKC_OK;
 }

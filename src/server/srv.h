@@ -32,6 +32,7 @@ typedef struct srv_options {
     const srv_pair *aliases; /* name = name of a model above, or of the embedded one */
     size_t n_aliases;
     unsigned threads;     /* of the engine; 0 = one per CPU */
+    const char *kernel;   /* of the engine, by name; NULL or "auto" = the best one */
     const char *api_key;  /* NULL = none: every key is accepted, but only on loopback */
     bool own_key;         /* make a key, for those who can read SRV_KEY_FILE */
     bool strict;          /* refuse what the hosted service refuses */
@@ -54,6 +55,9 @@ typedef struct srv_options {
 #define SRV_KEY_FILE  "tinkc.key"
 #define SRV_POLL_MS   40000
 #define SRV_SEQUENCES 256
+
+/* Writes the kernels of this build and machine into out, best first: "avx512, avx2". */
+void srv_kernels(char *out, size_t size);
 
 /* Opens the data directory, the models and the socket, and answers requests from then on,
  * on its own threads. Options are copied. TINKC_E_CONFIG for options that contradict each

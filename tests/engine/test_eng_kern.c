@@ -2,6 +2,7 @@
  * bit against single rows, SIMD tables bit for bit against their twin in plain C, row
  * operations bit for bit across tables, and the error of exp. */
 #include <math.h>
+#include <stdio.h>
 
 #include "engine/eng_dtype.h"
 #include "engine/eng_kern.h"
@@ -307,6 +308,12 @@ static void test_exp_error(void **unused)
 
 int main(void)
 {
+    const char *name;
+    printf("kernels:"); /* scripts/test-report.py repeats this line */
+    for (size_t i = 0; (name = eng_kern_name(i)) != NULL; i++) {
+        printf(" %s", name);
+    }
+    printf("\n");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tile_values),
         cmocka_unit_test(test_chain_is_one),

@@ -164,6 +164,7 @@ static int read_options(serve *s, const cmd_args *args)
     o->models = s->models;
     o->aliases = s->aliases;
     o->threads = (unsigned)threads;
+    o->kernel = cmd_text(args, "kernel", NULL);
     o->api_key = cmd_text(args, "api-key", NULL);
     o->faults = cmd_text(args, "faults", NULL);
     o->strict = cmd_has(args, "strict");
@@ -281,6 +282,8 @@ static const cmd_option options[] = {
      true},
     {"alias", 0, CMD_TEXT, "NAME=NAME", "Serve a model under a second name.", true},
     {"threads", 0, CMD_INT, "N", "Compute threads (0: one per CPU).", false},
+    {"kernel", 0, CMD_TEXT, "NAME",
+     "Instructions to compute with: auto, generic, avx2, avx512 or neon (auto).", false},
     {"memory", 0, CMD_TEXT, "SIZE",
      "Memory for models and requests, as 512M or 8G (3/4 of the machine's).", false},
     {"api-key", 0, CMD_SECRET, "KEY", "Key that clients must send (tml-...).", false},

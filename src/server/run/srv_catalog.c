@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -252,10 +253,36 @@ tinkc_code srv_catalog_add(srv_catalog *catalog, const char *name, srv_base *bas
     return TINKC_OK;
 }
 
+void srv_kernels(char *out, size_t size)
+{
+    size_t n = 0;
+    const char *name;
+    out[0] = '\0';
+    for (size_t i = 0; (name = eng_kern_name(i)) != NULL && n < size; i++) {
+        int more = snprintf(out + n, size - n, "%s%s", i > 0 ? ", " : "", name);
+        n += more > 0 ? (size_t)more : 0;
+    }
+}
+
+static tinkc_code choose_kernel(const char *name, tk_err *err)
+{
+    char have[64];
+    if (name == NULL || eng_kern_select(name)) {
+        return TINKC_OK;
+    }
+    srv_kernels(have, sizeof(have));
+    return tk_err_set(err, TINKC_E_CONFIG,
+                      "this machine or build has no kernels \"%s\": it has %s", name,
+                      have);
+}
+
 static tinkc_code fill(srv_catalog *catalog, const srv_options *options, size_t memory,
                        tk_err *err)
 {
-    tinkc_code code = eng_pool_new(&catalog->pool, options->threads, err);
+    tinkc_code code = choose_kernel(options->kernel, err);
+    if (code == TINKC_OK) {
+        code = eng_pool_new(&catalog->pool, options->threads, err);
+    }
     if (code == TINKC_OK) {
         code = open_embedded(catalog, options->data, err);
     }

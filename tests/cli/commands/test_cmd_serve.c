@@ -76,6 +76,29 @@ static void test_serve_directories(void **state)
     program_close(&p);
 }
 
+/* --kernel chooses the instructions; what the machine lacks is refused with what it has. */
+static void test_serve_kernel(void **state)
+{
+    program p;
+    program_open(&p, TINKC_PROGRAM);
+    program_run(&p, PROGRAM_ARGS("serve", "--port", "0", "--kernel", "abacus"));
+    assert_int_equal(p.code, 1);
+    assert_true(program_said(&p.err, "no kernels \"abacus\": it has "));
+    assert_true(program_said(&p.err, "generic"));
+    program_start(&p, PROGRAM_ARGS("serve", "--port", "0", "-v", "--kernel", "generic"));
+    assert_true(program_wait_text(&p, false, "listening on "));
+    assert_true(program_wait_text(&p, true, "computes with generic"));
+    assert_int_equal(kill(p.pid, SIGTERM), 0);
+    program_end(&p);
+    assert_int_equal(p.code, 0);
+    program_run(&p, PROGRAM_ARGS("version", "-v"));
+    assert_true(program_said(&p.out, "best first: "));
+    assert_true(program_said(&p.out, "generic"));
+    program_run(&p, PROGRAM_ARGS("version", "-v", "--format", "json"));
+    assert_true(program_said(&p.out, "\"kernels\": \""));
+    program_close(&p);
+}
+
 static void test_serve_bad_directories(void **state)
 {
     program p;
@@ -150,6 +173,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_serve_memory),
         cmocka_unit_test(test_serve_directories),
+        cmocka_unit_test(test_serve_kernel),
         cmocka_unit_test(test_serve_bad_directories),
         cmocka_unit_test(test_serve_verbose),
     };
