@@ -142,6 +142,7 @@ const char *fz_hostile_id(const fz_ids *ids, const char *pattern, const char *at
         {"/v1/episodes/", "e-1"},
         {"/v1/uploads/", ids->session},
         {"/v1/uploads/*/", "adapter_config.json"},
+        {"/console/", "main.js"},
     };
     size_t n = (size_t)(at - pattern);
     if (strcmp(pattern, "/tinkc/v1/models/*/*") == 0) { /* a name without a slash */

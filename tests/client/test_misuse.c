@@ -68,15 +68,17 @@ static const char *const fine_with_null[] = {
     "tinkc_optimizer_config_check",
     "tinkc_optim_params_check",
     "tinkc_regularizer_check",
-    "tinkc_future_wait_all", /* none to wait for */
-    "tinkc_future_ref",      /* gives its argument back */
-    "tinkc_trace_close",     /* nothing to close */
+    "tinkc_future_wait_all",       /* none to wait for */
+    "tinkc_future_ref",            /* gives its argument back */
+    "tinkc_trace_close",           /* nothing to close */
+    "tinkc_rl_distill_advantages", /* of no tokens */
     NULL};
 static const char *const fine_with_outputs[] = {
     "tinkc_config_new",
     "tinkc_queue_open",
     "tinkc_model_input_new",
     "tinkc_chat_new",
+    "tinkc_rl_batch_new",
     "tinkc_meter_new",
     "tinkc_model_input_from_tokens", /* of no tokens */
     NULL};

@@ -93,6 +93,7 @@ static void test_srv_busy_classes(void **state)
 {
     static const char *const prompt[] = {
         "/",
+        "/console/*",
         "/metrics",
         API "healthz",
         API "session_heartbeat",
