@@ -50,10 +50,15 @@ tinkc_code eng_sample_check_stops(const eng_sample_request *r, tk_err *err)
     return eng_stops_check(r->stop_strings, r->n_stop_strings, err);
 }
 
+static bool has_list(const eng_sample_request *r)
+{
+    return r->stop_mode == ENG_STOP_LISTED || r->stop_mode == ENG_STOP_ONLY_LISTED;
+}
+
 static tinkc_code check_stops(const eng_sampler *s, const eng_sample_request *r,
                               tk_err *err)
 {
-    if (r->stop_mode != ENG_STOP_LISTED) {
+    if (!has_list(r)) {
         return TINKC_OK;
     }
     if (r->n_stop_strings > 0 && s->config.token_bytes == NULL) {
@@ -148,7 +153,7 @@ int eng_sample_by_id(const void *a, const void *b)
 static bool copy_stops(eng_sample_job *job, const eng_sample_request *r)
 {
     job->stop_mode = r->stop_mode;
-    if (r->stop_mode != ENG_STOP_LISTED) {
+    if (!has_list(r)) {
         return true;
     }
     if (r->n_stop_tokens > 0) {

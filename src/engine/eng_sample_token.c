@@ -66,7 +66,9 @@ static bool is_stop_token(const eng_sampler *sampler, const eng_sample_job *job,
                           int32_t token)
 {
     const eng_config *c = &sampler->model->config;
-    for (size_t i = 0; job->stop_mode != ENG_STOP_NONE && i < c->n_eos; i++) {
+    bool ends_at_eos =
+        job->stop_mode == ENG_STOP_EOS || job->stop_mode == ENG_STOP_LISTED;
+    for (size_t i = 0; ends_at_eos && i < c->n_eos; i++) {
         if (c->eos[i] == token) {
             return true;
         }

@@ -33,9 +33,10 @@ void eng_sampler_free(eng_sampler *sampler); /* accepts NULL; drops what runs, n
                                                 callbacks */
 
 typedef enum eng_stop_mode {
-    ENG_STOP_EOS,   /* the model's EOS ids only (stop absent or null) */
-    ENG_STOP_NONE,  /* stop = []: nothing stops it but the limit */
-    ENG_STOP_LISTED /* the listed ones and EOS */
+    ENG_STOP_EOS,        /* the model's EOS ids only (stop absent or null) */
+    ENG_STOP_NONE,       /* stop = []: nothing stops it but the limit */
+    ENG_STOP_LISTED,     /* the listed ones and EOS */
+    ENG_STOP_ONLY_LISTED /* the listed ones alone */
 } eng_stop_mode;
 
 typedef struct eng_sample_request {

@@ -117,6 +117,29 @@ static void test_eos_stops_and_is_kept(void **state)
     assert_int_equal(r2.n[0], at + 1);
 }
 
+/* Only what is listed stops it: the end of the text goes by. */
+static void test_only_listed_stops(void **state)
+{
+    fixture *f = *state;
+    f->request.max_tokens = 300;
+    sample(&f->s, &f->request, &r1);
+    size_t end = first_eos(&r1), at = end + 1;
+    while (at < r1.n[0] && index_of(&r1, r1.tokens[0][at]) < at) {
+        at++;
+    }
+    assert_true(at < r1.n[0]); /* a token that is new behind the end */
+    int32_t stop = r1.tokens[0][at];
+    f->request.stop_mode = ENG_STOP_ONLY_LISTED;
+    f->request.stop_tokens = &stop;
+    f->request.n_stop_tokens = 1;
+    sample(&f->s, &f->request, &r2);
+    assert_int_equal(r2.n[0], at + 1);
+    assert_true(r2.stopped[0]);
+    f->request.stop_mode = ENG_STOP_LISTED;
+    sample(&f->s, &f->request, &r2);
+    assert_int_equal(r2.n[0], end + 1);
+}
+
 /* A stop token at the very limit is a stop. */
 static void test_stop_token_at_the_limit(void **state)
 {
@@ -569,6 +592,7 @@ int main(void)
         T(test_ends_with_the_context),
         T(test_eos_stops_and_is_kept),
         T(test_stop_token_at_the_limit),
+        T(test_only_listed_stops),
         T(test_stop_strings),
         T(test_stop_strings_end_where_a_search_does),
         T(test_many_stop_tokens),

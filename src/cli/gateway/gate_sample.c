@@ -443,11 +443,27 @@ static void enter(gate *g, gate_sample *s)
     tk_mutex_unlock(&g->lock);
 }
 
+/* To a Tinker server a list of stops is what it stops at besides the end of the text. */
+static bool can_be_asked(const ca_params *p, ca_fault *fault)
+{
+    if (!p->ignore_eos || (p->n_stops == 0 && p->n_stop_ids == 0)) {
+        return true;
+    }
+    *fault = (ca_fault){.status = 400, .field = "ignore_eos", .err = TK_ERR_INIT};
+    (void)tk_err_set(&fault->err, TINKC_E_INVALID,
+                     "ignore_eos beside stops cannot be asked of a Tinker server, which "
+                     "ends at the end of the text, too; `tinkc serve` itself can do it");
+    return false;
+}
+
 bool gate_sample_start(gw_sample **out, void *user, gw_model *model,
                        const gw_sample_request *request, const gw_listener *listener,
                        ca_fault *fault)
 {
     gate *g = user;
+    if (!can_be_asked(request->params, fault)) {
+        return false;
+    }
     gate_sample *s = tk_zalloc(sizeof(*s));
     if (s == NULL) {
         *fault = (ca_fault){.status = 500, .err = TK_ERR_INIT};

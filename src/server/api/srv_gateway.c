@@ -457,14 +457,17 @@ static void on_done(void *user, const eng_sample_result *result, const tk_err *e
     tk_free(r);
 }
 
+static eng_stop_mode mode_of(const ca_params *p)
+{
+    bool has_stops = p->n_stops > 0 || p->n_stop_ids > 0;
+    return has_stops ? (p->ignore_eos ? ENG_STOP_ONLY_LISTED : ENG_STOP_LISTED)
+                     : (p->ignore_eos ? ENG_STOP_NONE : ENG_STOP_EOS);
+}
+
 static tinkc_code convert(eng_sample_request *out, const gw_sample_request *from,
                           tk_err *err)
 {
     const ca_params *p = from->params;
-    bool has_stops = p->n_stops > 0 || p->n_stop_ids > 0;
-    if (p->ignore_eos && has_stops) {
-        return tk_err_set(err, TINKC_E_INVALID, "ignore_eos and stop: not both");
-    }
     *out = (eng_sample_request){
         .prompt = from->ids,
         .n_prompt = from->n,
@@ -475,9 +478,7 @@ static tinkc_code convert(eng_sample_request *out, const gw_sample_request *from
         .top_k = p->has_top_k ? p->top_k : -1,
         .has_seed = p->has_seed,
         .seed = p->seed,
-        .stop_mode = p->ignore_eos ? ENG_STOP_NONE
-                     : has_stops   ? ENG_STOP_LISTED
-                                   : ENG_STOP_EOS,
+        .stop_mode = mode_of(p),
         .stop_tokens = p->stop_ids,
         .n_stop_tokens = p->n_stop_ids,
         .stop_strings = p->stops,

@@ -169,6 +169,12 @@ static void test_gateway_models(void **state)
     open_fix(&f, PROGRAM_ARGS("gateway", "--port", "0"));
     assert_non_null(strstr(ask(&f, f.port, &wrong, 404).p, MODEL));
     (void)ask(&f, f.port, &path, 404);
+    const httpget_request both = {.method = "POST",
+                                  .target = "/v1/completions",
+                                  .body = "{\"model\":\"" MODEL
+                                          "\",\"prompt\":[5],\"stop\":[\"a\"],"
+                                          "\"ignore_eos\":true}"};
+    assert_non_null(strstr(ask(&f, f.port, &both, 400).p, "\"param\":\"ignore_eos\""));
     close_fix(&f);
 }
 

@@ -182,6 +182,30 @@ static void test_srv_gateway_models(void **state)
     srvfix_close(&f);
 }
 
+/* Beside stops, too: only they and the limit end it. */
+static void test_srv_gateway_ignores_the_end(void **state)
+{
+    srvfix f;
+    srvfix_open(&f, (srv_options){0});
+    const tk_json *json = srvfix_post(
+        &f, "/v1/completions",
+        "{\"model\":\"" RESTFIX_MODEL "\",\"prompt\":[5],\"ignore_eos\":true,\"seed\":1,"
+        "\"stop\":[\"never there\"],\"max_tokens\":400,\"return_token_ids\":true}");
+    assert_int_equal(f.status, 200);
+    const tk_json choice = tk_json_at(tk_json_get(json, "choices"), 0);
+    assert_int_equal(tk_json_len(tk_json_get(&choice, "token_ids")), 400);
+    assert_string_equal(srvfix_text(&choice, "finish_reason"), "length");
+    json =
+        srvfix_post(&f, "/v1/completions",
+                    "{\"model\":\"" RESTFIX_MODEL
+                    "\",\"prompt\":[5],\"ignore_eos\":true,\"seed\":1,\"stop\":[\"e\"],"
+                    "\"max_tokens\":400}");
+    assert_int_equal(f.status, 200);
+    const tk_json cut = tk_json_at(tk_json_get(json, "choices"), 0);
+    assert_string_equal(srvfix_text(&cut, "finish_reason"), "stop");
+    srvfix_close(&f);
+}
+
 /* The stop answers what is being sampled. */
 static void test_srv_gateway_stops(void **state)
 {
@@ -209,6 +233,7 @@ int main(void)
         cmocka_unit_test(test_srv_gateway_keeps_episodes),
         cmocka_unit_test(test_srv_gateway_scores_prompts),
         cmocka_unit_test(test_srv_gateway_models),
+        cmocka_unit_test(test_srv_gateway_ignores_the_end),
         cmocka_unit_test(test_srv_gateway_stops),
     };
     return cmocka_run_group_tests_name("srv_gateway", tests, NULL, NULL);
