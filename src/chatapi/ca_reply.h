@@ -74,8 +74,8 @@ void ca_reply_count(tk_buf *out, size_t n);
 /* GET /v1/models, /v1/models/ID; in Anthropic's shape when `dialect` is CA_MESSAGES. */
 typedef struct ca_model {
     tk_str id;
-    int64_t created;
-    size_t context; /* 0 = not known */
+    int64_t created; /* seconds since 1970: since when it is offered */
+    size_t context;  /* 0 = not known */
 } ca_model;
 void ca_reply_models(tk_buf *out, ca_dialect dialect, const ca_model *models, size_t n);
 void ca_reply_model(tk_buf *out, ca_dialect dialect, const ca_model *model);

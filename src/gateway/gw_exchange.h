@@ -29,6 +29,7 @@ struct gw {
     tk_cond wake;
     tk_thread threads[GW_THREADS];
     unsigned n_threads;
+    int64_t began_s; /* seconds since 1970 */
     bool is_closing;
     tk_list all;   /* gw_exchange.link */
     tk_list ready; /* gw_exchange.ready */

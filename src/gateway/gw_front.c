@@ -333,6 +333,7 @@ typedef struct listing {
     ca_model *models;
     size_t n, cap;
     bool failed;
+    int64_t began_s;
 } listing;
 
 static void add_model(void *user, tk_str name, size_t context)
@@ -352,7 +353,7 @@ static void add_model(void *user, tk_str name, size_t context)
         list->cap = cap;
     }
     ca_model *model = &list->models[list->n];
-    *model = (ca_model){.context = context};
+    *model = (ca_model){.created = list->began_s, .context = context};
     if (!tk_arena_dup(list->arena, &model->id, name.p, name.n)) {
         list->failed = true;
         return;
@@ -365,7 +366,7 @@ static bool list_models(gw *gateway, hd_request *request, listing *list)
     const gw_backend *backend = &gateway->config.backend;
     ca_fault fault;
     tk_err err = TK_ERR_INIT;
-    *list = (listing){.arena = &request->arena};
+    *list = (listing){.arena = &request->arena, .began_s = gateway->began_s};
     tinkc_code code = backend->list(backend->user, add_model, list, &err);
     if (code == TINKC_OK && list->failed) {
         code = tk_err_nomem(&err);
@@ -472,6 +473,7 @@ tinkc_code gw_new(gw **out, const gw_config *config, tk_err *err)
         return tk_err_nomem(err);
     }
     gateway->config = *config;
+    gateway->began_s = tk_clock_wall_us(NULL) / 1000000;
     tk_list_init(&gateway->all);
     tk_list_init(&gateway->ready);
     tinkc_code code = tk_cond_init_with(&gateway->wake, &gateway->lock, err);

@@ -109,6 +109,10 @@ static void test_models(void **state)
     frontfix_open(&f, "", NULL);
     const tk_json *json = frontfix_ask(&f, "GET", "/v1/models");
     assert_string_equal(frontfix_str(json, "data.0.id"), FRONTFIX_MODEL);
+    const tk_json first = tk_json_at(tk_json_get(json, "data"), 0);
+    int64_t created = 0; /* when the gateway began */
+    assert_true(tk_json_to_i64(tk_json_get(&first, "created"), &created));
+    assert_true(created > 1600000000 && created <= tk_clock_wall_us(NULL) / 1000000);
     json = frontfix_ask(&f, "GET", "/e/x/v1/models/" FRONTFIX_MODEL);
     assert_int_equal(f.status, 200);
     assert_string_equal(frontfix_str(json, "id"), FRONTFIX_MODEL);
