@@ -342,29 +342,48 @@ static void add_up(gw_log_stats *out, const gw_log *log)
     }
 }
 
+/* The oldest file that can be read. Others are left alone, and hold up nothing: their
+ * records are lost. *waste = bytes that are not needed in those that can be read. */
+static size_t find_oldest(uint64_t *waste, const gw_log *log)
+{
+    size_t oldest = log->n;
+    *waste = 0;
+    for (size_t i = log->n; i > 0; i--) {
+        const gw_segment *segment = &log->segments[i - 1];
+        if (!segment->is_foreign) {
+            oldest = i - 1;
+            *waste += segment->bytes - TK_MIN(segment->bytes, segment->needed);
+        }
+    }
+    return oldest;
+}
+
 bool gw_log_is_due(uint32_t *segment, gw_log *log)
 {
     gw_log_stats stats;
+    uint64_t waste;
     tk_mutex_lock(&log->lock);
     add_up(&stats, log);
-    /* The last file is being written; one that is not ours is never removed. */
-    bool is_due =
-        log->n > 1 && !log->segments[0].is_foreign &&
-        (log->segments[0].needed == 0 ||
-         stats.bytes - stats.needed_bytes > stats.needed_bytes + 2 * log->segment_bytes);
-    *segment = log->n > 0 ? log->segments[0].number : 0;
+    size_t oldest = find_oldest(&waste, log);
+    bool is_due = oldest + 1 < log->n && /* the last file is being written */
+                  (log->segments[oldest].needed == 0 ||
+                   waste > stats.needed_bytes + 2 * log->segment_bytes);
+    *segment = oldest < log->n ? log->segments[oldest].number : 0;
     tk_mutex_unlock(&log->lock);
     return is_due;
 }
 
 void gw_log_remove(gw_log *log, uint32_t segment)
 {
+    uint64_t waste;
     char *path = gw_log_path(log, segment);
     tk_mutex_lock(&log->lock);
-    if (path != NULL && log->n > 1 && log->segments[0].number == segment &&
+    size_t oldest = find_oldest(&waste, log);
+    if (path != NULL && oldest + 1 < log->n && log->segments[oldest].number == segment &&
         unlink(path) == 0) {
         log->n--;
-        memmove(&log->segments[0], &log->segments[1], log->n * sizeof(log->segments[0]));
+        memmove(&log->segments[oldest], &log->segments[oldest + 1],
+                (log->n - oldest) * sizeof(log->segments[0]));
     }
     tk_mutex_unlock(&log->lock);
     tk_free(path);

@@ -321,6 +321,52 @@ static void test_files_go_oldest_first(void **state)
     gwfix_remove(dir);
 }
 
+/* A file whose head is damaged stays, and those after it go as if it were not there. */
+static void test_damaged_head_holds_up_nothing(void **state)
+{
+    char dir[64], path[128], *kept = NULL;
+    size_t n = 0, n_kept = 0;
+    found f = {.n = 0};
+    gw_log_stats stats;
+    uint32_t due = 0;
+    gwfix_directory(dir);
+    char *bytes = write_some(dir, &n);
+    bytes[20] = (char)(bytes[20] ^ 1);
+    put_file(dir, bytes, n);
+    gw_log_config config = {
+        .dir = dir, .segment_bytes = 200, .on_entry = on_entry, .user = &f};
+    gw_log *log = NULL;
+    assert_int_equal(gw_log_open(&log, &config, NULL), TINKC_OK);
+    assert_int_equal(f.n, 0);
+    for (uint32_t i = 0; i < 12; i++) {
+        gw_place place;
+        gw_entry entry = {GW_KIND_DATA, 7, i, TK_STR("ep")};
+        assert_int_equal(gw_log_append(&place, log, &entry, TK_STR("body"), NULL),
+                         TINKC_OK);
+        assert_false(gw_log_is_due(&due, log) && due == 1);
+        gw_log_forget(log, place);
+    }
+    gw_log_get_stats(&stats, log);
+    assert_int_equal(stats.damaged, 1);
+    assert_true(stats.segments >= 4);
+    for (size_t left = stats.segments; left > 2; left--) {
+        assert_true(gw_log_is_due(&due, log));
+        assert_true(due > 1);
+        gw_log_remove(log, due);
+        gw_log_get_stats(&stats, log);
+        assert_int_equal(stats.segments, left - 1);
+    }
+    assert_false(gw_log_is_due(&due, log)); /* the damaged one and the last are left */
+    gw_log_close(log);
+    file_of(path, dir);
+    assert_int_equal(tk_file_read(&kept, &n_kept, path, TK_MIB, NULL), TINKC_OK);
+    assert_int_equal(n_kept, n);
+    assert_memory_equal(kept, bytes, n);
+    tk_free(kept);
+    tk_free(bytes);
+    gwfix_remove(dir);
+}
+
 /* ---- many threads, and memory ---- */
 
 typedef struct writer {
@@ -409,6 +455,7 @@ int main(void)
         cmocka_unit_test(test_failed_sync),
         cmocka_unit_test(test_directory),
         cmocka_unit_test(test_files_go_oldest_first),
+        cmocka_unit_test(test_damaged_head_holds_up_nothing),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_out_of_memory),
     };
