@@ -110,10 +110,11 @@ tinkc_code gw_shape_reasoning(gw_reasoning *out, const tk_json **ours, gw_planne
     return code;
 }
 
-static tinkc_code give_reasoning(tk_json *message, const tk_json *ours, tk_arena *arena,
-                                 tk_err *err)
+/* Gives a message the reasoning of `from` under this name. */
+static tinkc_code give_reasoning(tk_json *message, tk_str name, const tk_json *from,
+                                 tk_arena *arena, tk_err *err)
 {
-    const tk_json *text = tk_json_get(ours, "reasoning_content");
+    const tk_json *text = tk_json_get(from, "reasoning_content");
     size_t n = message->as.object.n;
     if (text == NULL) {
         return TINKC_OK;
@@ -123,10 +124,22 @@ static tinkc_code give_reasoning(tk_json *message, const tk_json *ours, tk_arena
         return tk_err_nomem(err);
     }
     memcpy(members, message->as.object.members, n * sizeof(*members));
-    members[n] = (tk_json_member){TK_STR("reasoning_content"), *text};
+    members[n] = (tk_json_member){name, *text};
     message->as.object.members = members;
     message->as.object.n = n + 1;
     return TINKC_OK;
+}
+
+/* Whether a message shows its reasoning to a template of the harmony family: those read
+ * `thinking`, and refuse it beside content and calls. */
+static bool is_thinking_wanted(const gw_planner *p, const tk_json *message)
+{
+    const tk_json *content = tk_json_get(message, "content");
+    bool has_content =
+        content != NULL && content->type == TK_JSON_STRING && content->as.string.n > 0;
+    return p->ask->model->format.tools == CA_TOOLS_HARMONY &&
+           tk_json_get(message, "thinking") == NULL &&
+           !(has_content && tk_json_len(tk_json_get(message, "tool_calls")) > 0);
 }
 
 /* {"role": "assistant", "content": what was sampled} */
@@ -156,12 +169,9 @@ static tinkc_code make_raw(tk_json *message, gw_planner *p, const gw_node *node,
     return TINKC_OK;
 }
 
-static tinkc_code make_message(tk_json *out, gw_planner *p, size_t at, tk_err *err)
+/* The message of a turn of ours, with the reasoning that the agent left out. */
+static tinkc_code make_own(tk_json *out, gw_planner *p, size_t at, tk_err *err)
 {
-    *out = p->chat->messages[at];
-    if (p->want.owners[at] < 0) {
-        return TINKC_OK;
-    }
     const gw_node *node = p->tree->nodes[p->want.owners[at]];
     if (p->want.raw[at]) {
         return make_raw(out, p, node, err);
@@ -170,7 +180,21 @@ static tinkc_code make_message(tk_json *out, gw_planner *p, size_t at, tk_err *e
     const tk_json *ours = NULL;
     tinkc_code code = gw_shape_reasoning(&how, &ours, p, at, node, err);
     if (code == TINKC_OK && how == GW_REASONING_LEFT_OUT) {
-        code = give_reasoning(out, ours, &p->arena, err);
+        code = give_reasoning(out, TK_STR("reasoning_content"), ours, &p->arena, err);
+    }
+    return code;
+}
+
+static tinkc_code make_message(tk_json *out, gw_planner *p, size_t at, tk_err *err)
+{
+    tinkc_code code = TINKC_OK;
+    *out = p->chat->messages[at];
+    if (p->want.owners[at] >= 0) {
+        code = make_own(out, p, at, err);
+    }
+    if (code == TINKC_OK && is_thinking_wanted(p, out)) {
+        const tk_json from = *out;
+        code = give_reasoning(out, TK_STR("thinking"), &from, &p->arena, err);
     }
     return code;
 }

@@ -175,6 +175,45 @@ static void test_tool_call_as_sampled(void **state)
     fix_dispose(&f);
 }
 
+/* gpt-oss: reads `thinking`, refuses it beside content and calls, and refuses its own
+ * channels inside content. */
+static const char harmony[] =
+    "{% for m in messages %}{% if '<|channel|>' in m.content %}{{ raise_exception('no') }}"
+    "{% endif %}{% if m.tool_calls %}{% if m.content and m.thinking %}{{ "
+    "raise_exception('both') }}{% endif %}<|start|>assistant<|channel|>analysis<|message|>{{ "
+    "m.content or m.thinking }}<|end|><|start|>assistant<|channel|>commentary to=functions.{{ "
+    "m.tool_calls[0].function.name }} <|constrain|>json<|message|>{{ "
+    "m.tool_calls[0].function.arguments | tojson }}<|call|>{% else %}<|start|>{{ m.role }}"
+    "<|message|>{{ m.content }}<|end|>{% endif %}{% endfor %}{% if add_generation_prompt "
+    "%}<|start|>assistant{% endif %}";
+
+static void test_thinking_of_harmony(void **state)
+{
+    fix f;
+    fix_init(&f, harmony);
+    assert_int_equal(f.model->format.tools, CA_TOOLS_HARMONY);
+    (void)must(
+        &f, "[" USER("q") "]",
+        "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>commentary "
+        "to=functions.f <|constrain|>json<|message|>{\"x\": 1}<|call|>");
+#define CALLED(content, more)                                                            \
+    "[" USER(                                                                            \
+        "q") ",{\"role\": \"assistant\", \"content\": \"" content "\"," more             \
+             "\"tool_calls\": [{\"id\": \"c\", \"type\": \"function\", \"function\": "   \
+             "{\"name\": \"f\", \"arguments\": {\"x\": 1}}}]},{\"role\": \"tool\", "     \
+             "\"content\": \"2\"}]"
+    /* the agent leaves the reasoning out, or gives it */
+    assert_int_equal(must(&f, CALLED("", ""), "two<|end|>").parent, 0);
+    assert_int_equal(
+        must(&f, CALLED("", "\"reasoning_content\": \"hm\","), "two<|end|>").parent, 0);
+    /* content and reasoning beside calls: the template gets only the content */
+    assert_int_equal(
+        must(&f, CALLED("so", "\"reasoning_content\": \"hm\","), "two<|end|>").origin,
+        GW_ORIGIN_BRANCH);
+#undef CALLED
+    fix_dispose(&f);
+}
+
 static void test_continued_message(void **state)
 {
     fix f;
@@ -629,6 +668,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reasoning),
         cmocka_unit_test(test_tool_call_as_sampled),
+        cmocka_unit_test(test_thinking_of_harmony),
         cmocka_unit_test(test_continued_message),
         cmocka_unit_test(test_no_end),
         cmocka_unit_test(test_other_tokenizer),

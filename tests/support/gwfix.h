@@ -42,7 +42,11 @@ static const char *const gwfix_specials[] = {"<|im_start|>",
                                              "<think>",
                                              "</think>",
                                              "<tool_call>",
-                                             "</tool_call>"};
+                                             "</tool_call>",
+                                             "<|channel|>",
+                                             "<|message|>",
+                                             "<|constrain|>",
+                                             "<|start|>"};
 
 #define GWFIX_IDS_FROM 2048 /* of those */
 
