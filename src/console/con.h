@@ -37,6 +37,10 @@ void con_free(con *console);
  * and those that are PROMPT or LIGHT one that does not. */
 hd_verdict con_handle(con *console, hd_request *request);
 
+/* Writes the body of an error, {"detail": "..."}: for hd_http_config.refuse of a program
+ * that serves nothing but the console. */
+void con_refuse(hd_request *request, int status, const tk_err *err);
+
 /* Returns whether a header Cookie has a cookie that the login gave: for
  * hd_http_config.knows_cookie, where `app` leads to the console. Takes the same time
  * wherever texts differ. Thread: any; it never waits for long. */
@@ -66,24 +70,26 @@ void con_note_episode(con *console, tk_str id);
 
 #define CON_API "/tinkc/v1/console/"
 
-#define CON_ROUTES(handler)                                                              \
-    {"GET", "/console/*", handler, HD_ROUTE_OPEN | HD_ROUTE_PROMPT, 0, NULL},            \
-        {"GET", CON_API "session", handler, HD_ROUTE_OPEN | HD_ROUTE_LIGHT, 0, NULL},    \
-        {"POST", CON_API "login", handler, HD_ROUTE_OPEN | HD_ROUTE_LIGHT, 0, NULL},     \
-        {"POST", CON_API "logout", handler, HD_ROUTE_LIGHT, 0, NULL},                    \
-        {"POST", CON_API "code", handler, HD_ROUTE_LIGHT, 0, NULL},                      \
-        {"GET", CON_API "events", handler, HD_ROUTE_LIGHT, 0, NULL},                     \
-        {"GET", CON_API "runs", handler, 0, 0, "limit offset search"},                   \
-        {"GET", CON_API "runs/*", handler, 0, 0, NULL},                                  \
-        {"GET", CON_API "runs/*/series", handler, 0, 0,                                  \
-         "metric by=step|tokens|time from to points"},                                   \
-        {"GET", CON_API "samples", handler, 0, 0,                                        \
-         "limit before group run model search"},                                         \
-        {"GET", CON_API "samples/*", handler, 0, 0, NULL},                               \
-        {"DELETE", CON_API "samples/*", handler, 0, 0, NULL},                            \
-        {"DELETE", CON_API "samples", handler, 0, 0, NULL},                              \
-        {"GET", CON_API "episodes", handler, 0, 0, "limit before min max"},              \
-        {"POST", CON_API "decode", handler, 0, 0, NULL},                                 \
-        {"GET", CON_API "server", handler, 0, 0, NULL}
+#define CON_ROUTES(handler)                                                               \
+    {"GET", "/console/*", handler, HD_ROUTE_OPEN | HD_ROUTE_PROMPT, 0, NULL},             \
+        {"GET", CON_API "session", handler, HD_ROUTE_OPEN | HD_ROUTE_LIGHT, 0, NULL},     \
+        {"POST", CON_API "login", handler, HD_ROUTE_OPEN | HD_ROUTE_LIGHT, 0, NULL},      \
+        {"POST", CON_API "logout", handler, HD_ROUTE_LIGHT, 0, NULL},                     \
+        {"POST", CON_API "code", handler, HD_ROUTE_LIGHT, 0, NULL},                       \
+        {"GET", CON_API "events", handler, HD_ROUTE_LIGHT, 0, NULL},                      \
+        {"GET", CON_API "runs", handler, 0, 0, "limit offset search"},                    \
+        {"GET", CON_API "runs/*", handler, 0, 0, NULL},                                   \
+        {"GET",   CON_API "runs/*/series",                                                \
+         handler, 0,                                                                      \
+         0,       "metric by=step|tokens|time from to points"},                           \
+        {"GET", CON_API "samples", handler, 0, 0, "limit before group run model search"}, \
+        {"GET", CON_API "samples/*", handler, 0, 0, NULL},                                \
+        {"DELETE", CON_API "samples/*", handler, 0, 0, NULL},                             \
+        {"DELETE", CON_API "samples", handler, 0, 0, NULL},                               \
+        {"GET", CON_API "episodes", handler, 0, 0, "limit before min max"},               \
+        {"POST", CON_API "decode", handler, 0, 0, NULL},                                  \
+    {                                                                                     \
+        "GET", CON_API "server", handler, 0, 0, NULL                                      \
+    }
 
 #endif

@@ -122,8 +122,8 @@ typedef struct con_sample {
 
 typedef struct con_samples_query {
     int64_t limit;
-    int64_t before; /* only smaller ids; INT64_MAX = all */
-    int64_t group;  /* only this one; CON_UNKNOWN = all */
+    int64_t before;            /* only smaller ids; INT64_MAX = all */
+    int64_t group;             /* only this one; CON_UNKNOWN = all */
     tk_str run, model, search; /* "" = all; search: in the text, without regard to case */
 } con_samples_query;
 
@@ -217,7 +217,7 @@ typedef struct con_server {
 /* ---- the functions ---- */
 
 typedef struct con_data {
-    void *user; /* of every function */
+    void *user;       /* of every function */
     const char *kind; /* "serve" or "console"; static */
 
     tinkc_code (*runs)(void *user, con_runs *out, tk_arena *arena,

@@ -90,12 +90,17 @@ static tk_str bearer_of(tk_str authorization)
     return tk_str_is_nocase(scheme, "Bearer") ? tk_str_trim(authorization) : TK_STR("");
 }
 
-bool hd_guard_knows(const hd_guard *guard, const hd_guard_caller *caller)
+static bool has_key(const hd_guard *guard, const hd_guard_caller *caller)
 {
     /* Both are compared, whatever the first one is. */
     bool key = hd_guard_takes(guard, caller->key);
     bool bearer = hd_guard_takes(guard, bearer_of(caller->authorization));
     return key || bearer;
+}
+
+bool hd_guard_knows(const hd_guard *guard, const hd_guard_caller *caller)
+{
+    return has_key(guard, caller) || caller->knows_cookie;
 }
 
 bool hd_guard_takes(const hd_guard *guard, tk_str token)
@@ -133,6 +138,13 @@ int hd_guard_check(const hd_guard *guard, const hd_guard_caller *caller, tk_err 
         (void)tk_err_set(err, TINKC_E_AUTH, "%s",
                          sends_key(caller) ? "Invalid API key" : "no API key was sent");
         return 401;
+    }
+    /* A browser adds the cookie to what other pages of this host make it send. */
+    if (!caller->open && caller->is_change && !caller->is_marked &&
+        !has_key(guard, caller)) {
+        (void)tk_err_set(err, TINKC_E_PERMISSION,
+                         "a change with a cookie needs the header of the page");
+        return 403;
     }
     return 0;
 }

@@ -49,6 +49,11 @@ typedef struct hd_http_config {
      * waiting for anything; route and body may be missing. Answers and returns false to
      * refuse it. NULL = not wanted. */
     bool (*on_head)(hd_request *request);
+    /* Returns whether a header Cookie has a cookie that counts like the key, on every route;
+     * on the thread of HTTP, without waiting for anything. A request that changes something
+     * and relies on it must have the header `cookie_mark` with the value 1. NULL = none. */
+    bool (*knows_cookie)(void *app, tk_str cookies);
+    const char *cookie_mark;
     /* Checks the head of a request to a route that is SIGNED, on the thread of HTTP:
      * without waiting for anything. Answers and returns false to refuse it. */
     bool (*admit)(hd_request *request);

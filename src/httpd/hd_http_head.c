@@ -237,11 +237,24 @@ static void find_route(exchange *x, const char *method, const char *url)
     }
 }
 
+/* Fills in what counts when the caller relies on a cookie. */
+static void read_cookie(hd_guard_caller *caller, const exchange *x, const char *method)
+{
+    const hd_http_config *config = &x->http->config;
+    tk_str cookies = header(x->connection, MHD_HTTP_HEADER_COOKIE);
+    if (config->knows_cookie != NULL && config->api_key != NULL && cookies.n > 0) {
+        caller->knows_cookie = config->knows_cookie(config->app, cookies);
+        caller->is_change = strcmp(method, MHD_HTTP_METHOD_GET) != 0 &&
+                            strcmp(method, MHD_HTTP_METHOD_HEAD) != 0;
+        caller->is_marked = tk_str_is(header(x->connection, config->cookie_mark), "1");
+    }
+}
+
 /* Refuses a caller that may not ask; returns whether it is one that the server knows. */
-static bool check_caller(exchange *x)
+static bool check_caller(exchange *x, const char *method)
 {
     tk_err err = TK_ERR_INIT;
-    const hd_guard_caller caller = {
+    hd_guard_caller caller = {
         .host = header(x->connection, MHD_HTTP_HEADER_HOST),
         .origin = header(x->connection, "Origin"),
         .site = header(x->connection, "Sec-Fetch-Site"),
@@ -252,6 +265,7 @@ static bool check_caller(exchange *x)
             x->request->route != NULL && (x->request->route->flags & HD_ROUTE_OPEN) != 0,
     };
     const hd_guard guard = {x->http->config.api_key, x->http->loopback};
+    read_cookie(&caller, x, method);
     int status = hd_guard_check(&guard, &caller, &err);
     if (status != 0) {
         hd_http_refuse(x, status, err.message);
@@ -377,7 +391,7 @@ bool hd_http_read_head(exchange *x, const hd_http_line *line)
     keep_line(x, line);
     find_route(x, line->method, line->url);
     read_headers(x);
-    bool welcome = check_caller(x);
+    bool welcome = check_caller(x, line->method);
     if (atomic_load(&x->http->closing)) {
         hd_http_refuse(x, 503, "the server is stopping");
     }

@@ -213,6 +213,15 @@ static bool take_bytes(httpget *connection, fakeapi_bytes *out, uint64_t n)
     return n == 0;
 }
 
+bool httpget_byte(httpget *connection, char *out)
+{
+    fakeapi_bytes one = {0};
+    bool ok = take_bytes(connection, &one, 1);
+    *out = ok ? (char)one.p[0] : '\0';
+    fakeapi_bytes_dispose(&one);
+    return ok;
+}
+
 static httpget_outcome read_chunks(httpget *connection, httpget_response *out)
 {
     fakeapi_bytes line = {0};

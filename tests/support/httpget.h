@@ -59,6 +59,10 @@ bool httpget_ask(httpget *connection, const httpget_request *request);
  * rest. 0 when the connection ended or nothing came. */
 int httpget_status(httpget *connection);
 
+/* Reads the next byte as it came, of an answer without an end. False when the connection
+ * ended or nothing came. */
+bool httpget_byte(httpget *connection, char *out);
+
 /* Reads one answer. *out is set in every case and must be disposed of. */
 httpget_outcome httpget_read(httpget *connection, httpget_response *out);
 void httpget_response_dispose(httpget_response *response);
