@@ -42,4 +42,7 @@ static inline eng_real *eng_kv_values(eng_real *block, const eng_config *config,
 void eng_kv_store(eng_real *block, const eng_config *config, size_t slot,
                   const eng_real *k, const eng_real *v);
 
+/* Copies the first n positions of all heads. */
+void eng_kv_copy(eng_real *to, eng_real *from, const eng_config *config, size_t n);
+
 #endif

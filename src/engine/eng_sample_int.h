@@ -144,11 +144,23 @@ void eng_sample_score_top(int32_t *ids, float *logprobs, size_t k, const eng_dra
 
 /* Fills items. A request that cannot get memory even alone fails. */
 void eng_sample_plan(eng_sampler *sampler);
-void eng_sample_drop_pages(eng_sampler *sampler, eng_sample *sample);
+
+/* ---- eng_sample_prefix.c ---- */
+
+/* Takes over the page; false when out of memory. */
+TK_NODISCARD bool eng_sample_add_page(eng_sample *sample, eng_page *page);
+
+/* Gives a sample without pages what is published of its tokens. */
+void eng_sample_find_prefix(eng_sampler *sampler, eng_sample_job *job,
+                            eng_sample *sample);
 
 /* Publishes the pages that are full now. */
 void eng_sample_publish(eng_sampler *sampler, const eng_sample_job *job,
                         eng_sample *sample);
+
+/* Releases all pages, and publishes the last one if nothing else holds it. */
+void eng_sample_drop_pages(eng_sampler *sampler, const eng_sample_job *job,
+                           eng_sample *sample);
 
 /* ---- eng_sample_run.c ---- */
 

@@ -220,7 +220,7 @@ void eng_sample_job_free(eng_sampler *sampler, eng_sample_job *job)
 {
     for (size_t i = 0; i < job->n_samples; i++) {
         eng_sample *sample = &job->samples[i];
-        eng_sample_drop_pages(sampler, sample);
+        eng_sample_drop_pages(sampler, job, sample);
         tk_free(sample->pages);
         tk_free(sample->tokens);
         tk_free(sample->logprobs);

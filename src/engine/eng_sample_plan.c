@@ -15,85 +15,6 @@ typedef struct plan {
     bool blocked;  /* a sample waits for memory: no later one starts */
 } plan;
 
-/* Last page first: it is also the first to be given up by the cache, whose chains are
- * useless without their beginning. */
-void eng_sample_drop_pages(eng_sampler *sampler, eng_sample *sample)
-{
-    while (sample->n_pages > 0) {
-        eng_pages_release(&sampler->pages, sample->pages[--sample->n_pages]);
-    }
-    sample->done = 0;
-    sample->published = 0;
-}
-
-static bool add_page(eng_sample *sample, eng_page *page)
-{
-    if (sample->n_pages == sample->pages_capacity) {
-        size_t capacity = TK_MAX((size_t)8, 2 * sample->pages_capacity);
-        eng_page **grown = tk_realloc_array(sample->pages, capacity, sizeof(*grown));
-        if (grown == NULL) {
-            return false;
-        }
-        sample->pages = grown;
-        sample->pages_capacity = capacity;
-    }
-    sample->pages[sample->n_pages++] = page;
-    return true;
-}
-
-/* ---- the prefix cache ---- */
-
-static eng_page_key key_of(const eng_sample_job *job, const eng_sample *sample,
-                           size_t page, int32_t *tokens)
-{
-    for (size_t i = 0; i < ENG_KV_BLOCK; i++) {
-        tokens[i] = eng_sample_token_at(job, sample, page * ENG_KV_BLOCK + i);
-    }
-    uint64_t parent = page > 0 ? sample->pages[page - 1]->serial : 0;
-    return (eng_page_key){job->weights, parent, tokens};
-}
-
-/* At least one token is left to compute: logits come from it. */
-static void find_prefix(eng_sampler *sampler, eng_sample_job *job, eng_sample *sample)
-{
-    size_t most = (eng_sample_length(job, sample) - 1) / ENG_KV_BLOCK;
-    int32_t tokens[ENG_KV_BLOCK];
-    if (!job->forked) { /* the logits before every position that is scored are wanted */
-        most = TK_MIN(most, (job->scores.first - 1) / ENG_KV_BLOCK);
-    }
-    while (sample->n_pages < most) {
-        eng_page_key key = key_of(job, sample, sample->n_pages, tokens);
-        eng_page *page = eng_pages_find(&sampler->pages, &key);
-        if (page == NULL) {
-            break;
-        }
-        if (!add_page(sample, page)) {
-            eng_pages_release(&sampler->pages, page);
-            break; /* computing it again needs no luck */
-        }
-    }
-    sample->published = sample->n_pages;
-    sample->done = sample->n_pages * ENG_KV_BLOCK;
-    if (!job->started) {
-        job->hit_tokens = sample->done;
-        job->started = true;
-    }
-}
-
-void eng_sample_publish(eng_sampler *sampler, const eng_sample_job *job,
-                        eng_sample *sample)
-{
-    int32_t tokens[ENG_KV_BLOCK];
-    if (job->adapter != NULL && job->adapter->identity != job->weights) {
-        return; /* the weights were changed meanwhile */
-    }
-    for (; (sample->published + 1) * ENG_KV_BLOCK <= sample->done; sample->published++) {
-        eng_page_key key = key_of(job, sample, sample->published, tokens);
-        eng_page **page = &sample->pages[sample->published];
-        *page = eng_pages_publish(&sampler->pages, *page, &key);
-    }
-}
-
 /* ---- pages ---- */
 
 /* Takes the pages of the youngest sample after (job, index); false when none has any. */
@@ -106,7 +27,7 @@ static bool preempt(eng_sampler *sampler, const eng_sample_job *job, size_t inde
                 return false;
             }
             if (victim->samples[i - 1].n_pages > 0) {
-                eng_sample_drop_pages(sampler, &victim->samples[i - 1]);
+                eng_sample_drop_pages(sampler, victim, &victim->samples[i - 1]);
                 return true;
             }
         }
@@ -154,7 +75,7 @@ static bool own_pages(eng_sampler *sampler, eng_sample_job *job, size_t index, s
         if (page == NULL) {
             return false;
         }
-        if (!add_page(sample, page)) {
+        if (!eng_sample_add_page(sample, page)) {
             eng_pages_release(&sampler->pages, page);
             (void)tk_err_nomem(&job->err);
             return false;
@@ -183,13 +104,13 @@ static void plan_sample(plan *p, eng_sample_job *job, size_t index)
             p->blocked = true;
             return;
         }
-        find_prefix(sampler, job, sample);
+        eng_sample_find_prefix(sampler, job, sample);
     }
     size_t left = eng_sample_length(job, sample) - sample->done;
     size_t n = left == 1 ? 1 : TK_MIN(left, p->budget);
     p->slots--;
     if (n > 0 && !own_pages(sampler, job, index, n)) {
-        eng_sample_drop_pages(sampler, sample);
+        eng_sample_drop_pages(sampler, job, sample);
         p->blocked = true;
         if (p->with == 0) { /* nothing to wait for */
             (void)tk_err_nomem(&job->err);

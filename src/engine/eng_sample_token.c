@@ -97,7 +97,7 @@ void eng_sample_push(eng_sampler *sampler, eng_sample_job *job, size_t index,
     if (sample->stopped || sample->n == job->limit) {
         sample->finished = true;
         job->n_finished++;
-        eng_sample_drop_pages(sampler, sample);
+        eng_sample_drop_pages(sampler, job, sample);
     }
     if (job->listener.on_token != NULL) {
         job->listener.on_token(job->listener.user, index, token, logprob);

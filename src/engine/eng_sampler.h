@@ -109,8 +109,9 @@ typedef struct eng_sample_result { /* borrowed: valid during on_done */
     const int32_t *alt_tokens;    /* [n_prompt - 1][n_alt]; NULL unless asked */
     const float *alt_logprobs;    /* the same, at T = 1 */
     size_t n_alt;
-    size_t prompt_cache_hit_tokens; /* none from the first position that is scored on: it
-                                     * has to be computed */
+    size_t prompt_cache_hit_tokens; /* with scores other than prompt_logprobs none from
+                                     * the first position that is scored on: it has to be
+                                     * computed */
 } eng_sample_result;
 
 typedef struct eng_sample_listener {

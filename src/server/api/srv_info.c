@@ -109,6 +109,8 @@ hd_verdict srv_info_metrics(hd_request *request)
         {"trained_tokens_total", "counter", "Tokens of forward and forward_backward.",
          engine.tokens_trained},
         {"prompt_tokens_total", "counter", "Tokens of prompts.", engine.tokens_prompt},
+        {"prompt_tokens_cached_total", "counter",
+         "Tokens of prompts that were not computed, of those.", engine.tokens_cached},
         {"sampled_tokens_total", "counter", "Tokens drawn.", engine.tokens_sampled},
     };
     tk_buf buf;

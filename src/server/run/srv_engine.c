@@ -209,11 +209,12 @@ void srv_engine_drop_sampler(srv_engine *engine, srv_sampler *sampler)
 }
 
 void srv_engine_count(srv_engine *engine, uint64_t trained, uint64_t prompt,
-                      uint64_t sampled)
+                      uint64_t cached, uint64_t sampled)
 {
     tk_mutex_lock(&engine->server->lock);
     engine->stats.tokens_trained += trained;
     engine->stats.tokens_prompt += prompt;
+    engine->stats.tokens_cached += cached;
     engine->stats.tokens_sampled += sampled;
     tk_mutex_unlock(&engine->server->lock);
 }

@@ -77,12 +77,13 @@ typedef struct srv_engine_stats {
     uint64_t cancelled;      /* samples, of those */
     uint64_t tokens_trained; /* of forward and forward_backward */
     uint64_t tokens_prompt, tokens_sampled;
+    uint64_t tokens_cached; /* of the prompts: not computed */
     size_t samples_waiting; /* or running */
 } srv_engine_stats;
 
 void srv_engine_get_stats(srv_engine *engine, srv_engine_stats *out); /* any thread */
 /* Adds to the counters. Thread: engine. */
 void srv_engine_count(srv_engine *engine, uint64_t trained, uint64_t prompt,
-                      uint64_t sampled);
+                      uint64_t cached, uint64_t sampled);
 
 #endif

@@ -174,7 +174,7 @@ static tinkc_code run_train(srv_job *job, bool *more, tk_err *err)
         tk_buf_dispose(&buf);
         return code;
     }
-    srv_engine_count(job->server->engine, job->n_tokens, 0, 0);
+    srv_engine_count(job->server->engine, job->n_tokens, 0, 0, 0);
     srv_usage_add(job->server->usage, TK_BILLING_TRAINING,
                   tk_str_of(job->model->base_name), tk_str_of(job->model->id),
                   job->n_tokens);

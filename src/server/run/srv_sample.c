@@ -391,7 +391,7 @@ static void count_tokens(const srv_sample *sample, uint64_t n_cached, uint64_t n
     srv *server = sample->server;
     tk_str base = tk_str_of(sample->sampler->base_name);
     tk_str session = tk_str_of(sample->sampler->id);
-    srv_engine_count(server->engine, 0, sample->request.n_prompt, n_sampled);
+    srv_engine_count(server->engine, 0, sample->request.n_prompt, n_cached, n_sampled);
     srv_usage_add(server->usage, TK_BILLING_SAMPLING_PREFILL, base, session,
                   sample->request.n_prompt - n_cached);
     srv_usage_add_cached(server->usage, base, session, n_cached);

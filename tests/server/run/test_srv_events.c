@@ -334,6 +334,30 @@ static void test_srv_events_join(void **state)
     close_fix(&t);
 }
 
+/* ---- counters ---- */
+
+/* What was not computed of a prompt, because an earlier request had it, is counted. */
+static void test_srv_events_cached_tokens(void **state)
+{
+    fix t;
+    open_fix(&t, (srv_options){.sequences = 1});
+    const char *sampler = open_sampler(&t);
+    for (int i = 0; i < 2; i++) {
+        const char *id = submit(
+            &t, API "asample",
+            format_body(&t,
+                        "{\"sampling_session_id\":\"%s\",\"seq_id\":%d,\"prompt\":"
+                        "{\"chunks\":[{\"tokens\":[9,8,7,6,5,9,8,7,6,5],\"type\":"
+                        "\"encoded_text\"}]},\"sampling_params\":{\"max_tokens\":1}}",
+                        sampler, i));
+        (void)result_of(&t, id);
+        assert_int_equal(t.f.status, 200);
+        assert_int_equal(metric(&t, "tinkc_prompt_tokens_total"), 10 * (i + 1));
+        assert_int_equal(metric(&t, "tinkc_prompt_tokens_cached_total"), 9 * i);
+    }
+    close_fix(&t);
+}
+
 /* ---- cancel_future ---- */
 
 static int cancel(fix *t, const char *id)
@@ -419,6 +443,7 @@ int main(void)
         cmocka_unit_test(test_srv_events_session_ends),
         cmocka_unit_test(test_srv_events_refused),
         cmocka_unit_test(test_srv_events_join),
+        cmocka_unit_test(test_srv_events_cached_tokens),
         cmocka_unit_test(test_srv_events_cancel),
         cmocka_unit_test(test_srv_events_cancel_refused),
         cmocka_unit_test(test_srv_events_offered),
