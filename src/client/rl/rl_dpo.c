@@ -55,7 +55,7 @@ tinkc_code tinkc_rl_dpo(tinkc_rl_dpo_result *out, double *slopes,
         double margin = chosen - rejected;
         double slope = p.beta / (1 + exp(margin)) / n; /* beta * sigmoid(-margin) */
         r.loss += log_loss(margin) / n;
-        r.accuracy += (margin > 0 ? 1 : margin < 0 ? 0 : 0.5) / n;
+        r.accuracy += margin > 0 ? 1 : margin < 0 ? 0 : 0.5; /* exact */
         r.margin += margin / n;
         r.chosen_reward += chosen / n;
         r.rejected_reward += rejected / n;
@@ -64,6 +64,7 @@ tinkc_code tinkc_rl_dpo(tinkc_rl_dpo_result *out, double *slopes,
             slopes[2 * i + 1] = slope;
         }
     }
+    r.accuracy /= n;
     tk_rl_give(out, &r, sizeof(r));
     return TINKC_OK;
 }
