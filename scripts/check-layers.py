@@ -64,6 +64,7 @@ ROOMS = {
         "data": {"", "frame"},
         "train": {"", "frame", "data"},
         "eval": {"", "frame", "data"},
+        "dpo": {"", "frame", "data", "train"},
         "doctor": {"", "frame"},
         "commands": {"", "frame"},
         "gateway": {"", "frame"},

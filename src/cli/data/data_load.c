@@ -488,6 +488,11 @@ tinkc_code data_load(data_set *set, data_file *out, const data_source *source,
     if (code != TINKC_OK) {
         goto out;
     }
+    if (found.layout == DATA_PLAIN && source->want == DATA_PREFERENCES) {
+        code = tk_err_set(err, TINKC_E_UNSUPPORTED,
+                          "%s is plain text, which has no preferences", path);
+        goto out;
+    }
     l.is_lines = found.layout == DATA_PLAIN && source->want == DATA_PROMPTS;
     found.layout = l.is_lines ? DATA_LINES : found.layout;
     out->layout = found.layout;

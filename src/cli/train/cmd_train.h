@@ -64,6 +64,7 @@ typedef struct train_job {
     size_t context; /* of the model, in tokens; 0: not known */
     data_files data_paths, eval_paths;
     data_set data, eval;
+    char eval_digest[TK_SHA256_HEX_BYTES]; /* of the held-out data, if there is any */
     train_plan plan;
     train_run run;
     const train_goal *goal;

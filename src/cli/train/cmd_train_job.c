@@ -125,6 +125,16 @@ static int read_data(train_job *t, data_set *set, data_files *files, size_t cont
                      char digest[TK_SHA256_HEX_BYTES])
 {
     size_t most = (size_t)t->numbers.max_length;
+    if (t->kind->want == DATA_PROMPTS && context > 0) { /* the answers need room, too */
+        size_t answer = (size_t)t->numbers.max_tokens;
+        if (answer >= context) {
+            return cmd_fail(
+                "--max-tokens %zu leaves no room for a prompt: the context of "
+                "%s is %zu tokens",
+                answer, t->model, context);
+        }
+        context -= answer;
+    }
     data_source source = {.want = t->kind->want,
                           .tokenizer = t->tokenizer,
                           .tpl = t->tpl,
@@ -158,7 +168,7 @@ static int compare_digest(const train_job *t, const char *digest)
 /* Reads training data and held-out data; a run that is resumed must have the same. */
 static int read_all(train_job *t, size_t context)
 {
-    char digest[TK_SHA256_HEX_BYTES], other[TK_SHA256_HEX_BYTES];
+    char digest[TK_SHA256_HEX_BYTES];
     int result = read_data(t, &t->data, &t->data_paths, context, digest);
     if (result != CMD_OK) {
         return result;
@@ -170,24 +180,26 @@ static int read_all(train_job *t, size_t context)
         return result;
     }
     memcpy(t->state.data, digest, sizeof(t->state.data));
-    return t->eval_paths.n == 0 ? CMD_OK
-                                : read_data(t, &t->eval, &t->eval_paths, context, other);
+    return t->eval_paths.n == 0
+               ? CMD_OK
+               : read_data(t, &t->eval, &t->eval_paths, context, t->eval_digest);
 }
 
 /* Shows the result of --check. */
 static int show_data(const train_job *t)
 {
     cmd_json json;
+    size_t rows = t->data.n / t->kind->rows_each;
     if (!cmd_wants_json(t->args)) {
         cmd_print(stdout,
-                  "%zu lines with %zu tokens, %.0f of them trained; %zu lines left out\n",
-                  t->data.n, t->data.tokens, t->data.weight, t->data.problems);
+                  "%zu %s with %zu tokens, %.0f of them trained; %zu lines left out\n",
+                  rows, t->kind->noun, t->data.tokens, t->data.weight, t->data.problems);
         return CMD_OK;
     }
     cmd_json_init(&json);
     tk_json_begin_object(&json.w);
     cmd_json_key(&json, "rows");
-    cmd_json_count(&json, (int64_t)t->data.n);
+    cmd_json_count(&json, (int64_t)rows);
     cmd_json_key(&json, "problems");
     cmd_json_count(&json, (int64_t)t->data.problems);
     cmd_json_key(&json, "tokens");

@@ -209,6 +209,12 @@ static void put_both(cmd_json *json, const char *prefix, const char *key, double
     put_number(json, name, last);
 }
 
+/* The number beside the first held-out loss; NaN: not measured. */
+static double first_extra(const train_run *run, size_t i)
+{
+    return i < run->state->eval_extras_n ? run->state->eval_extras[i] : NAN;
+}
+
 static int summary_json(const train_job *job)
 {
     const train_run *run = &job->run;
@@ -229,9 +235,8 @@ static int summary_json(const train_job *job)
              train_curve_last(&run->curve, TRAIN_CURVE_STEPS));
     put_both(&json, "eval_", run->goal->key, run->state->eval_first, run->eval_last);
     for (size_t i = 0; i < run->eval_record.n_extras; i++) {
-        char name[96];
-        (void)snprintf(name, sizeof(name), "eval_%s", run->eval_record.extras[i].name);
-        put_number(&json, name, run->eval_record.extras[i].value);
+        const train_extra *extra = &run->eval_record.extras[i];
+        put_both(&json, "eval_", extra->name, first_extra(run, i), extra->value);
     }
     cmd_json_pair(&json, "checkpoint", run->state->checkpoint);
     cmd_json_pair(&json, "weights", run->state->weights);
@@ -283,7 +288,7 @@ static int summary_text(train_job *job)
         if (run->eval_record.extras[i].is_shown) {
             (void)snprintf(held_out, sizeof(held_out), "  %s",
                            run->eval_record.extras[i].name);
-            put_row(held_out, NAN, run->eval_record.extras[i].value);
+            put_row(held_out, first_extra(run, i), run->eval_record.extras[i].value);
         }
     }
     cmd_print(stdout, "%-14s %s\n", "checkpoint", run->state->checkpoint);

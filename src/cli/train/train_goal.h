@@ -28,8 +28,10 @@ typedef struct train_goal {
     const char *axis;    /* of the curve: "loss (nats per token)" */
     size_t each;         /* most datums of a row */
     size_t ahead;        /* steps in flight, 1 or TRAIN_AHEAD */
+    size_t passes;       /* over a batch that a budget counts; 0: one */
 
-    /* Makes batch->data, n, tokens and weight. On failure there is no datum. */
+    /* Makes batch->data, n, tokens and weight. On failure there is no datum;
+     * TINKC_E_BUDGET stops the run as a step that does not fit the budget does. */
     tinkc_code (*make)(struct train_run *run, train_batch *batch);
     /* Sends the batch: its gradients are added at the server. */
     tinkc_future *(*submit)(struct train_run *run, const train_batch *batch);

@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 #include "cli/train/train_curve.h"
+#include "cli/train/train_state.h"
 
 typedef struct train_metrics {
     FILE *file; /* NULL: no metrics */
@@ -24,8 +25,6 @@ typedef struct train_extra {
     double value;
     bool is_shown; /* in progress and summary */
 } train_extra;
-
-#define TRAIN_EXTRAS 8
 
 /* One step, or one evaluation. */
 typedef struct train_record {

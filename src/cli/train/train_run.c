@@ -116,6 +116,7 @@ static bool fits(const pipeline *p, const ticket *t)
         return true; /* if it does not fit, the call fails */
     }
     (void)tinkc_estimate_batch(&step, t->batch.data, t->batch.n, NULL);
+    step *= (int64_t)TK_MAX(run->goal->passes, (size_t)1);
     if (t->is_evaluated && p->eval.n > 0) {
         (void)tinkc_estimate_batch(&eval, p->eval.data, p->eval.n, NULL);
     }
@@ -406,6 +407,10 @@ static tinkc_code begin_eval(pipeline *p)
     tinkc_code code = end_eval(p, 0, future);
     tinkc_future_free(&future);
     run->state->eval_first = run->eval_last;
+    run->state->eval_extras_n = run->eval_record.n_extras;
+    for (size_t i = 0; i < run->eval_record.n_extras; i++) {
+        run->state->eval_extras[i] = run->eval_record.extras[i].value;
+    }
     return code;
 }
 
@@ -429,6 +434,11 @@ static tinkc_code submit_ahead(pipeline *p)
     while (!run->was_stopped && p->n < run->goal->ahead && p->next < run->plan->steps) {
         ticket *t = NULL;
         tinkc_code code = fill(p, &t);
+        if (code == TINKC_E_BUDGET) {
+            tinkc_error_free(&run->error);
+            run->was_stopped = run->is_used_up = true;
+            return TINKC_OK;
+        }
         if (code != TINKC_OK) {
             return code;
         }

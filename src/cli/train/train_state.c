@@ -91,6 +91,14 @@ static void decode_rest(train_state *out, const tk_json *json)
     for (size_t i = 0; list != NULL && i < TRAIN_HABITS; i++) {
         out->habits[i] = text_of(list, habits[i]);
     }
+    list = tk_json_get(json, "eval_extras_first");
+    for (size_t i = 0; i < TK_MIN(tk_json_len(list), (size_t)TRAIN_EXTRAS); i++) {
+        const tk_json item = tk_json_at(list, i);
+        double value = NAN; /* null: not measured */
+        out->eval_extras[i] = tk_json_to_double(&item, &value) ? value : NAN;
+        out->eval_extras_n = i + 1;
+    }
+    out->anchor = text_of(json, "anchor");
     out->kind = text_of(json, "kind");
     out->kind = out->kind != NULL ? out->kind : "train";
     out->eval_first = number_of(json, "eval_first", NAN);
@@ -195,6 +203,23 @@ static void put_texts(tk_json_writer *w, const char *key, const char *const *key
     tk_json_end_object(w);
 }
 
+static void put_extras(tk_json_writer *w, const train_state *state)
+{
+    if (state->eval_extras_n == 0) {
+        return;
+    }
+    tk_json_key(w, TK_STR("eval_extras_first"));
+    tk_json_begin_array(w);
+    for (size_t i = 0; i < state->eval_extras_n; i++) {
+        if (isfinite(state->eval_extras[i])) {
+            tk_json_put_double(w, state->eval_extras[i]);
+        } else {
+            tk_json_put_null(w);
+        }
+    }
+    tk_json_end_array(w);
+}
+
 static void encode(tk_json_writer *w, const train_state *state)
 {
     tk_json_begin_object(w);
@@ -209,7 +234,11 @@ static void encode(tk_json_writer *w, const train_state *state)
     tk_json_put_bool(w, state->is_finished);
     put_text(w, "checkpoint", state->checkpoint);
     put_text(w, "weights", state->weights);
+    if (state->anchor != NULL) {
+        put_text(w, "anchor", state->anchor);
+    }
     put_number(w, "eval_first", state->eval_first);
+    put_extras(w, state);
     put_number(w, "loss_first", state->loss_first);
     tk_json_key(w, TK_STR("tokens"));
     tk_json_put_u64(w, state->totals.tokens);

@@ -50,6 +50,8 @@ typedef enum train_habit {
     TRAIN_HABITS
 } train_habit;
 
+#define TRAIN_EXTRAS 8 /* numbers beside the loss */
+
 /* Returns the option of a habit, such as "eval"; static. */
 const char *train_habit_name(train_habit habit);
 
@@ -69,7 +71,10 @@ typedef struct train_state {
     const char *checkpoint;               /* path of weights and optimizer after `step` */
     const char *weights; /* path for sampling, of a finished run; or NULL */
     bool is_finished;
-    double eval_first;   /* held-out loss before the first step; NaN: not measured */
+    const char *anchor; /* what the run is held against, by its goal; or NULL */
+    double eval_first;  /* held-out loss before the first step; NaN: not measured */
+    double eval_extras[TRAIN_EXTRAS]; /* the numbers beside it */
+    size_t eval_extras_n;
     double loss_first;   /* of the first step; NaN: it did not end yet */
     train_totals totals; /* of the first `step` steps */
     tk_arena arena;      /* owns the texts */

@@ -3,16 +3,11 @@
  * Links: peer client text server */
 #include <signal.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/mem.h"
-#include "cli/modelfix.h"
+#include "cli/train/runfix.h"
 
-#define MODEL   MODELFIX_NAME
-#define DATA    TEST_DATA_DIR "/../../examples/data/"
-#define WAIT_MS 120000
+#define MODEL MODELFIX_NAME
+#define DATA  TEST_DATA_DIR "/../../examples/data/"
 
 static const char two_lines[] =
     "{\"messages\":[{\"role\":\"user\",\"content\":\"Say red.\"},"
@@ -27,37 +22,7 @@ static void fix_open(modelfix *f, const char *faults)
     program_write_file(&f->p, "d.jsonl", two_lines);
 }
 
-/* The model is unloaded when the command ends, however that was: servers hold only a few
- * (SkyRL refuses another one after eight). */
-static void expect_unloaded(modelfix *f)
-{
-    httpget_response response;
-    const httpget_request request = {.target = "/metrics"};
-    assert_int_equal(httpget_once(srvfix_port(&f->srv), &request, &response), HTTPGET_OK);
-    assert_non_null(strstr(response.body.p, "\ntinkc_models 0\n"));
-    httpget_response_dispose(&response);
-}
-
 /* ---- learning ---- */
-
-static double number_of(const tk_json *json, const char *key)
-{
-    double value = 0;
-    const tk_json *found = tk_json_get(json, key);
-    assert_non_null(found);
-    assert_true(tk_json_to_double(found, &value));
-    return value;
-}
-
-static const tk_json *parse(modelfix *f, const char *text, size_t n)
-{
-    const tk_json *json = NULL;
-    tk_err err = TK_ERR_INIT;
-    if (tk_json_parse(&json, &f->srv.arena, text, n, NULL, &err) != TINKC_OK) {
-        fail_msg("%s in: %s", err.message, text);
-    }
-    return json;
-}
 
 /* The first lines of a file; all of them would take long under sanitizers. */
 static void write_head(modelfix *f, const char *name, const char *path, size_t lines)
@@ -91,13 +56,13 @@ static void test_train_learns(void **state)
         if (f.p.code != 0) {
             fail_msg("%s", f.p.err.p);
         }
-        const tk_json *json = parse(&f, f.p.out.p, f.p.out.n);
-        double first = number_of(json, "eval_loss_first");
-        double last = number_of(json, "eval_loss_last");
+        const tk_json *json = runfix_parse(&f, f.p.out.p, f.p.out.n);
+        double first = runfix_number(json, "eval_loss_first");
+        double last = runfix_number(json, "eval_loss_last");
         print_message("held-out loss %.4f -> %.4f\n", first, last);
         assert_true(last < 0.8 * first);
-        assert_true(number_of(json, "loss_last") < number_of(json, "loss_first"));
-        assert_true(number_of(json, "steps") == 6);
+        assert_true(runfix_number(json, "loss_last") < runfix_number(json, "loss_first"));
+        assert_true(runfix_number(json, "steps") == 6);
         assert_non_null(strstr(srvfix_text(json, "weights"), "/sampler_weights/"));
     }
     modelfix_close(&f);
@@ -128,13 +93,11 @@ static void test_train_shows(void **state)
                                    "--batch", "1", "--rank", "2"));
     assert_int_equal(f.p.code, 0);
     assert_true(program_said(&f.p.out, "\r\033[K")); /* in place, on a terminal */
-    expect_unloaded(&f);
+    runfix_expect_unloaded(&f);
     modelfix_close(&f);
 }
 
 /* ---- data ---- */
-
-static bool has_step(const modelfix *f, const char *name, const char *step);
 
 static void test_train_bad_data(void **state)
 {
@@ -154,7 +117,7 @@ static void test_train_bad_data(void **state)
     program_run(&f.p, PROGRAM_ARGS("train", "bad.jsonl", "--model", MODEL, "--skip-bad",
                                    "--check", "--format", "json"));
     assert_int_equal(f.p.code, 0);
-    assert_true(number_of(parse(&f, f.p.out.p, f.p.out.n), "rows") == 1);
+    assert_true(runfix_number(runfix_parse(&f, f.p.out.p, f.p.out.n), "rows") == 1);
     program_write_file(&f.p, "empty.jsonl", "\n");
     program_run(&f.p, PROGRAM_ARGS("train", "empty.jsonl", "--model", MODEL));
     assert_int_equal(f.p.code, 1);
@@ -181,7 +144,7 @@ static void test_train_formats(void **state)
     assert_true(program_said(&f.p.err, "/chat.jsonl.zst: 4 conversations (OpenAI chat)\n"
                                        "d.jsonl: 2 conversations (OpenAI chat), 1 pair "
                                        "(prompt/completion)\n"));
-    assert_true(number_of(parse(&f, f.p.out.p, f.p.out.n), "rows") == 19);
+    assert_true(runfix_number(runfix_parse(&f, f.p.out.p, f.p.out.n), "rows") == 19);
     program_run(&f.p, PROGRAM_ARGS("train", TEST_DATA_DIR "/train/qa.csv.gz", "-m", MODEL,
                                    "--steps", "1", "--batch", "1", "--rank", "2"));
     assert_int_equal(f.p.code, 0);
@@ -209,7 +172,7 @@ static void test_train_stdin_resumed(void **state)
                                    "--budget-tokens", "24"));
     assert_int_equal(f.p.code, 1);
     assert_true(program_said(&f.p.err, "budget"));
-    assert_true(has_step(&f, "stdin.train.json", "\"finished\":false"));
+    assert_true(runfix_has(&f, "stdin.train.json", "\"finished\":false"));
     f.p.input = "{\"prompt\":\"a\",\"completion\":\"b\"}\n";
     program_run(&f.p, PROGRAM_ARGS("train", "-", "--resume"));
     assert_int_equal(f.p.code, 1);
@@ -290,89 +253,6 @@ static void test_train_names(void **state)
         "--lr", "3e-3", "--save-every", "3", "--save", name, "--metrics", name ".m",     \
         "--schedule", "cosine", "--eval", "d.jsonl"
 
-/* The files of the checkpoint that a state file names, all in one. */
-static void read_weights(modelfix *f, const char *state_name, tk_buf *out)
-{
-    char *text = NULL, *data = NULL, command[512];
-    size_t n = 0;
-    assert_true(program_read_file(&f->p, state_name, &text, &n));
-    const tk_json *json = parse(f, text, n);
-    const tk_json *finished = tk_json_get(json, "finished");
-    assert_true(finished != NULL && finished->as.boolean);
-    const char *name = strrchr(srvfix_text(json, "checkpoint"), '/') + 1;
-    (void)snprintf(command, sizeof(command),
-                   "cat $(find %s/checkpoints -path '*/weights/%s.*/*' -type f "
-                   "-name '*.safetensors' | sort) >%s/all",
-                   f->srv.data, name, f->p.dir);
-    assert_int_equal(system(command), 0);
-    assert_true(program_read_file(&f->p, "all", &data, &n));
-    tk_buf_put(out, data, n);
-    tk_free(text);
-    tk_free(data);
-}
-
-/* The losses of all steps, as they are written. */
-static void read_losses(modelfix *f, const char *name, tk_buf *out)
-{
-    char *text = NULL;
-    size_t n = 0;
-    assert_true(program_read_file(&f->p, name, &text, &n));
-    for (const char *at = text; (at = strstr(at, "\"loss\":")) != NULL; at++) {
-        tk_buf_put(out, at, strcspn(at, ","));
-        tk_buf_putc(out, '\n');
-    }
-    tk_free(text);
-}
-
-static bool has_step(const modelfix *f, const char *name, const char *step)
-{
-    char *text = NULL;
-    size_t n = 0;
-    bool found = program_read_file(&f->p, name, &text, &n) && strstr(text, step) != NULL;
-    tk_free(text);
-    return found;
-}
-
-/* Waits until the metrics have the step. */
-static void wait_step(const modelfix *f, const char *name, const char *step)
-{
-    int64_t end = tk_clock_mono_ms(NULL) + WAIT_MS;
-    while (!has_step(f, name, step)) {
-        assert_true(tk_clock_mono_ms(NULL) < end);
-        (void)usleep(2000);
-    }
-}
-
-/* One forward_backward never gets its answer: the run cannot end before it is killed. */
-#define HANGS(after)                                                                     \
-    "{\"rules\":[{\"route\":\"forward_backward\",\"action\":\"delay\",\"delay_ms\":"     \
-    "3600000,\"skip\":" after ",\"times\":1}]}"
-
-static void compare_runs(modelfix *f, const char *a, const char *b)
-{
-    char name[64];
-    tk_buf one, two;
-    tk_buf_init(&one, 64 * TK_MIB);
-    tk_buf_init(&two, 64 * TK_MIB);
-    (void)snprintf(name, sizeof(name), "%s.train.json", a);
-    read_weights(f, name, &one);
-    (void)snprintf(name, sizeof(name), "%s.train.json", b);
-    read_weights(f, name, &two);
-    assert_true(one.n > 10000); /* adapter and both moments */
-    assert_int_equal(one.n, two.n);
-    assert_memory_equal(one.p, two.p, one.n);
-    tk_buf_clear(&one);
-    tk_buf_clear(&two);
-    (void)snprintf(name, sizeof(name), "%s.m", a);
-    read_losses(f, name, &one);
-    (void)snprintf(name, sizeof(name), "%s.m", b);
-    read_losses(f, name, &two);
-    assert_int_equal(one.n, two.n);
-    assert_memory_equal(one.p, two.p, one.n);
-    tk_buf_dispose(&one);
-    tk_buf_dispose(&two);
-}
-
 /* How many checkpoints the server has whose name begins like that. */
 static void expect_kept(modelfix *f, const char *name, unsigned wanted)
 {
@@ -392,13 +272,15 @@ static void expect_kept(modelfix *f, const char *name, unsigned wanted)
 static void test_train_killed_and_resumed(void **state)
 {
     modelfix f;
-    fix_open(&f, HANGS("6")); /* the evaluation before the first step is one of them */
+    fix_open(&f,
+             RUNFIX_HANGS("forward_backward",
+                          "6")); /* the evaluation before the first step is one of them */
     program_start(&f.p, PROGRAM_ARGS(RUN_ARGS("killed")));
-    wait_step(&f, "killed.m", "\"step\":5,"); /* two steps after the checkpoint */
+    runfix_wait(&f, "killed.m", "\"step\":5,"); /* two steps after the checkpoint */
     assert_int_equal(kill(f.p.pid, SIGKILL), 0);
     program_end(&f.p);
     assert_int_equal(f.p.code, 128 + SIGKILL);
-    assert_true(has_step(&f, "killed.train.json", "\"step\":3,"));
+    assert_true(runfix_has(&f, "killed.train.json", "\"step\":3,"));
 
     program_run(&f.p, PROGRAM_ARGS(RUN_ARGS("killed")));
     assert_int_equal(f.p.code, 1); /* not by accident from the beginning */
@@ -416,17 +298,18 @@ static void test_train_killed_and_resumed(void **state)
     if (f.p.code != 0) {
         fail_msg("%s", f.p.err.p);
     }
-    const tk_json *resumed = parse(&f, f.p.out.p, f.p.out.n);
-    assert_true(number_of(resumed, "resumed_from") == 3);
+    const tk_json *resumed = runfix_parse(&f, f.p.out.p, f.p.out.n);
+    assert_true(runfix_number(resumed, "resumed_from") == 3);
     program_run(&f.p, PROGRAM_ARGS(RUN_ARGS("whole"), "--format", "json"));
     assert_int_equal(f.p.code, 0);
-    const tk_json *whole = parse(&f, f.p.out.p, f.p.out.n);
+    const tk_json *whole = runfix_parse(&f, f.p.out.p, f.p.out.n);
     static const char *const same[] = {"step",      "tokens",        "loss_first",
                                        "loss_last", "learning_rate", "eval_loss_first"};
     for (size_t i = 0; i < TK_ARRAY_LEN(same); i++) {
-        assert_true(number_of(resumed, same[i]) == number_of(whole, same[i]));
+        assert_true(runfix_number(resumed, same[i]) == runfix_number(whole, same[i]));
     }
-    compare_runs(&f, "killed", "whole");
+    runfix_compare(&f, "train", "killed", "whole",
+                   (const char *const[]){"loss", "eval_loss", NULL});
     expect_kept(&f, "whole-0", 0); /* those in between are not needed any more */
     expect_kept(&f, "whole.", 2);  /* for going on, and for sampling */
 
@@ -448,16 +331,16 @@ static void test_train_interrupted(void **state)
     program_start(&f.p, PROGRAM_ARGS("train", "d.jsonl", "--model", MODEL, "--steps",
                                      "100000", "--batch", "2", "--rank", "2", "--metrics",
                                      "i.m", "--save", "i", "--save-every", "0"));
-    wait_step(&f, "i.m", "\"step\":2,");
+    runfix_wait(&f, "i.m", "\"step\":2,");
     assert_int_equal(kill(f.p.pid, SIGINT), 0);
     program_end(&f.p);
     assert_int_equal(f.p.code, 130);
     assert_true(program_said(&f.p.err, "saving; Ctrl-C again to quit now.\n"));
     assert_true(program_said(
         &f.p.err, "of 100000.\nContinue:\n  tinkc train --save i --resume d.jsonl\n"));
-    assert_true(has_step(&f, "i.train.json", "\"finished\":false"));
-    assert_true(has_step(&f, "i.train.json", "/weights/i-0"));
-    expect_unloaded(&f);
+    assert_true(runfix_has(&f, "i.train.json", "\"finished\":false"));
+    assert_true(runfix_has(&f, "i.train.json", "/weights/i-0"));
+    runfix_expect_unloaded(&f);
     assert_int_equal(modelfix_finished(&f, "interrupted"), 1);
     modelfix_close(&f);
 }
@@ -470,14 +353,14 @@ static void test_train_terminated_twice(void **state)
     program_start(&f.p, PROGRAM_ARGS("train", "d.jsonl", "--model", MODEL, "--steps",
                                      "100000", "--batch", "2", "--rank", "2", "--metrics",
                                      "i.m", "--save", "i", "--save-every", "0"));
-    wait_step(&f, "i.m", "\"step\":2,");
+    runfix_wait(&f, "i.m", "\"step\":2,");
     assert_int_equal(kill(f.p.pid, SIGTERM), 0);
     assert_int_equal(kill(f.p.pid, SIGTERM), 0);
     assert_true(program_wait_text(&f.p, true, "saving; "));
     (void)kill(f.p.pid, SIGTERM); /* it may have ended */
     program_end(&f.p);
     assert_int_equal(f.p.code, 130);
-    assert_true(has_step(&f, "i.train.json", "/weights/i-0"));
+    assert_true(runfix_has(&f, "i.train.json", "/weights/i-0"));
     modelfix_close(&f);
 }
 
@@ -496,7 +379,7 @@ static void test_train_stop_unsaved(void **state)
     assert_int_equal(f.p.code, 1);
     assert_true(program_said(&f.p.err, "Error: Training stopped: "));
     assert_true(program_said(&f.p.err, "disk full"));
-    expect_unloaded(&f);
+    runfix_expect_unloaded(&f);
     assert_int_equal(modelfix_finished(&f, "errored"), 1);
     modelfix_close(&f);
 }
@@ -513,7 +396,7 @@ static void test_train_server_fails(void **state)
     assert_true(program_said(&f.p.err, "Error: Training stopped"));
     assert_true(program_said(&f.p.err, "no more"));
     assert_true(program_said(&f.p.err, "The last checkpoint is that of step 2"));
-    expect_unloaded(&f);
+    runfix_expect_unloaded(&f);
     modelfix_close(&f);
 }
 
@@ -529,7 +412,7 @@ static void test_train_faults(void **state)
     program_run(&f.p, PROGRAM_ARGS("train", "d.jsonl", "-m", MODEL, "--steps", "1",
                                    "--batch", "1", "--rank", "2"));
     assert_int_equal(f.p.code, 1);
-    assert_true(has_step(&f, "d.train.json", "\"finished\":true")); /* it is saved */
+    assert_true(runfix_has(&f, "d.train.json", "\"finished\":true")); /* it is saved */
     program_env(&f.p, url);
     program_env(&f.p, "TINKER_API_KEY=tml-wrong");
     program_run(&f.p, PROGRAM_ARGS("train", "d.jsonl", "-m", MODEL));

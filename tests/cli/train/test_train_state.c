@@ -1,5 +1,7 @@
 /* The state file that --resume reads.
  * Links: client text */
+#include <math.h>
+
 #include "base/file.h"
 #include "cli/train/train_state.h"
 #include "cli/train/trainfix.h"
@@ -13,6 +15,10 @@ static void test_train_state_file(void **state)
     out.settings[TRAIN_MODEL] = "a \"model\"";
     out.settings[TRAIN_LR] = "0.003";
     out.checkpoint = "tinker://r/weights/x-000040";
+    out.anchor = "what it is held against";
+    out.eval_extras_n = 2;
+    out.eval_extras[0] = NAN;
+    out.eval_extras[1] = 0.1;
     assert_int_equal(train_state_write(&out, trainfix_path("s"), &err), TINKC_OK);
     assert_int_equal(train_state_read(&in, trainfix_path("s"), &err), TINKC_OK);
     assert_int_equal(in.step, 40);
@@ -24,6 +30,9 @@ static void test_train_state_file(void **state)
     assert_null(in.weights);
     assert_false(in.is_finished);
     assert_true(in.eval_first == 2.5);
+    assert_string_equal(in.anchor, out.anchor);
+    assert_int_equal(in.eval_extras_n, 2);
+    assert_true(isnan(in.eval_extras[0]) && in.eval_extras[1] == 0.1);
 
     const char *given[TRAIN_SETTINGS] = {NULL};
     given[TRAIN_LR] = "0.003";
