@@ -1,4 +1,4 @@
-/* An agent for `tinkc rl` in C: asks the model a sum, and is rewarded when the answer is
+/* An agent for `tinkc rl` in C: asks the model a question, and is rewarded when the answer is
  * right. It speaks to the model with libtinkc, as any HTTP client could. docs/guide/rl.md
  * explains it.
  *
@@ -38,7 +38,7 @@ static void ask(char *answer, size_t size, const char *question)
     (void)snprintf(server, sizeof(server), "%.*s", (int)(slash - url), url);
     (void)snprintf(path, sizeof(path), "%s/chat/completions", slash);
     (void)snprintf(body, sizeof(body),
-                   "{\"model\":\"%s\",\"max_tokens\":6,\"messages\":[{\"role\":\"user\","
+                   "{\"model\":\"%s\",\"max_tokens\":16,\"messages\":[{\"role\":\"user\","
                    "\"content\":\"%s\"}]}",
                    getenv("OPENAI_MODEL"), question);
     check(tinkc_config_new(&config, &err));

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""An agent for `tinkc rl`: asks the model a sum, and is rewarded when the answer is right.
+"""An agent for `tinkc rl`: asks the model a question, and is rewarded when the answer is right.
 
 The task is a JSON line on standard input (and in TINKC_TASK), the model is at OPENAI_BASE_URL, and
 the last line of the output is the reward. Nothing but the standard library. docs/guide/rl.md
@@ -16,7 +16,7 @@ import urllib.request
 
 def ask(messages):
     """Sends the conversation; returns the model's message."""
-    body = {"model": os.environ["OPENAI_MODEL"], "messages": messages, "max_tokens": 6}
+    body = {"model": os.environ["OPENAI_MODEL"], "messages": messages, "max_tokens": 16}
     request = urllib.request.Request(
         os.environ["OPENAI_BASE_URL"] + "/chat/completions", json.dumps(body).encode(),
         {"Content-Type": "application/json", "Authorization": "Bearer " + os.environ["OPENAI_API_KEY"]})

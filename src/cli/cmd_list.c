@@ -57,6 +57,7 @@ const cmd_spec *const cmd_list[] = {
 #if TINKC_HAVE_GATEWAY
     &cmd_gateway,
     &cmd_rl,
+    &cmd_env,
 #endif
     &cmd_launch,
 #if TINKC_HAVE_TEXT

@@ -4,15 +4,19 @@
  * Needs: text server */
 #include "cli/rl/cmd_rl.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <tinkc/training.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/mem.h"
 #include "cli/cmd_list.h"
 #include "cli/frame/cmd_details.h"
+#include "cli/frame/cmd_paste.h"
 #include "cli/frame/cmd_print.h"
 #include "cli/frame/cmd_progress.h"
 #include "cli/frame/cmd_resolve.h"
@@ -22,9 +26,11 @@
 #include "cli/train/train_rate.h"
 
 #define NAME_BYTES     256
+#define PATH_BYTES     4096
 #define UNLOAD_MS      5000
 #define GRACE_MS       2000 /* between SIGTERM and SIGKILL, at most */
 #define ROLLOUTS_BYTES (256 * TK_MIB)
+#define WANTED         "Give --tasks FILE, and --agent COMMAND or --env COMMAND."
 
 typedef struct rl {
     const cmd_args *args;
@@ -33,12 +39,15 @@ typedef struct rl {
     char rate[32]; /* text of --lr auto */
     char name[NAME_BYTES];
     char *dir, *state_path, *metrics_path, *rollouts_path, *curve_path; /* owned */
+    char *command; /* owned: of an agent */
+    int lock;      /* or -1 */
     rl_state state;
     size_t from_step;
     rl_tasks tasks, eval;
     char *model, *load; /* owned */
     tinkc_service *service;
     tinkc_training *training;
+    tinkc_tokenizer *tokenizer;
     rl_agents *agents;
     rl_gate *gate;
     train_plan plan;
@@ -82,6 +91,22 @@ static int set_name(rl *t)
     return CMD_OK;
 }
 
+/* Two programs must not write to the same directory. Processes that agents left behind do
+ * not hold this lock. */
+static int lock_dir(rl *t)
+{
+    char *path = tk_file_join(t->dir, "lock");
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    t->lock = path != NULL ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666) : -1;
+    tk_free(path);
+    if (t->lock < 0) {
+        return cmd_fail("cannot write to %s", t->dir);
+    }
+    return fcntl(t->lock, F_SETLK, &lock) == 0 || (errno != EAGAIN && errno != EACCES)
+               ? CMD_OK /* a file system may have no locks */
+               : cmd_fail("another tinkc rl is running in %s", t->dir);
+}
+
 static int set_paths(rl *t)
 {
     const char *given = cmd_text(t->args, "out", NULL);
@@ -97,7 +122,7 @@ static int set_paths(rl *t)
         t->curve_path == NULL) {
         return cmd_fail("out of memory");
     }
-    return tk_file_mkdirs(t->dir, 0777, &err) == TINKC_OK ? CMD_OK
+    return tk_file_mkdirs(t->dir, 0777, &err) == TINKC_OK ? lock_dir(t)
                                                           : cmd_fail("%s", err.message);
 }
 
@@ -138,11 +163,41 @@ static int read_state(rl *t)
     return CMD_OK;
 }
 
+/* The command of an agent: the user's, or this program with the user's environment. */
+static int set_command(rl *t)
+{
+    char path[PATH_BYTES];
+    tk_buf line;
+    if (t->texts[RL_ENV] == NULL) {
+        t->command = tk_strdup(t->texts[RL_AGENT]);
+        return t->command != NULL ? CMD_OK : cmd_fail("out of memory");
+    }
+    ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+    if (n <= 0) {
+        return cmd_fail("this program does not find itself in /proc");
+    }
+    path[n] = '\0';
+    tk_buf_init(&line, TK_MIB);
+    tk_buf_puts(&line, "exec");
+    const char *const words[] = {path, "env", "--", t->texts[RL_ENV], NULL};
+    cmd_paste_words(&line, words);
+    tk_buf_putc(&line, '\0');
+    size_t taken = 0;
+    t->command = tk_buf_take(&line, &taken);
+    tk_buf_dispose(&line);
+    return t->command != NULL ? CMD_OK : cmd_fail("out of memory");
+}
+
 static int read_tasks(rl *t)
 {
     tk_err err = TK_ERR_INIT;
-    if (t->texts[RL_TASKS] == NULL || t->texts[RL_AGENT] == NULL) {
-        return cmd_bad_usage(t->args, "Give --tasks FILE and --agent COMMAND.");
+    if (t->texts[RL_TASKS] == NULL ||
+        (t->texts[RL_AGENT] == NULL) == (t->texts[RL_ENV] == NULL)) {
+        return cmd_bad_usage(t->args, WANTED);
+    }
+    int result = set_command(t);
+    if (result != CMD_OK) {
+        return result;
     }
     if (rl_tasks_read(&t->tasks, t->texts[RL_TASKS], &err) != TINKC_OK ||
         (t->texts[RL_EVAL] != NULL &&
@@ -298,11 +353,13 @@ static int open_files(rl *t)
 
 static int train(rl *t)
 {
+    /* the gate has found it already; without one, the rollouts have no texts */
+    (void)!tinkc_training_get_tokenizer(&t->tokenizer, t->training, NULL, NULL);
     rl_rollout rollout = {
         .agents = t->agents,
         .gate = t->gate,
         .model = t->model,
-        .command = t->texts[RL_AGENT],
+        .command = t->command,
         .timeout_ms = (int64_t)(t->numbers.timeout * 1000),
         .grace_ms = TK_MIN((int64_t)(t->numbers.timeout * 250), (int64_t)GRACE_MS),
         .max_output = (uint64_t)t->numbers.max_output,
@@ -311,6 +368,9 @@ static int train(rl *t)
         .failed_reward = t->numbers.failed_reward,
         .lines = &t->rollouts,
         .n_kept = (size_t)t->numbers.rollouts,
+        .tokenizer = t->tokenizer,
+        .with_tokens = t->numbers.tokens,
+        .max_turns = (size_t)t->numbers.max_turns,
         .is_stopped = cmd_interrupted,
         .on_episode = cmd_rl_on_episode,
         .user = &t->run};
@@ -420,6 +480,7 @@ static void dispose(rl *t, int result)
     rl_tasks_dispose(&t->tasks);
     rl_tasks_dispose(&t->eval);
     train_plan_dispose(&t->plan);
+    tinkc_tokenizer_free(&t->tokenizer);
     unload(t);
     if (t->service != NULL) {
         cmd_service_end(&t->service, result);
@@ -427,11 +488,15 @@ static void dispose(rl *t, int result)
     rl_state_dispose(&t->state);
     tk_free(t->model);
     tk_free(t->load);
+    tk_free(t->command);
     tk_free(t->dir);
     tk_free(t->state_path);
     tk_free(t->metrics_path);
     tk_free(t->rollouts_path);
     tk_free(t->curve_path);
+    if (t->lock >= 0) {
+        (void)close(t->lock);
+    }
 }
 
 static int run(const cmd_args *args)
@@ -439,7 +504,7 @@ static int run(const cmd_args *args)
     static rl t; /* too large for the stack */
     memset(&t, 0, sizeof(t));
     t.args = args;
-    t.metrics.fd = t.rollouts.fd = -1;
+    t.metrics.fd = t.rollouts.fd = t.lock = -1;
     tk_arena_init(&t.state.arena, 0);
     rl_settings_given(t.texts, args);
     int result = rl_on(&t);
@@ -452,9 +517,11 @@ static int check(const cmd_args *args)
     if (cmd_has(args, "resume") && cmd_has(args, "restart")) {
         return cmd_bad_usage(args, "Give --resume or --restart, not both.");
     }
-    if (!cmd_has(args, "resume") &&
-        (!cmd_has(args, "tasks") || !cmd_has(args, "agent"))) {
-        return cmd_bad_usage(args, "Give --tasks FILE and --agent COMMAND.");
+    if ((cmd_has(args, "agent") && cmd_has(args, "env")) ||
+        (!cmd_has(args, "resume") &&
+         (!cmd_has(args, "tasks") ||
+          (!cmd_has(args, "agent") && !cmd_has(args, "env"))))) {
+        return cmd_bad_usage(args, WANTED);
     }
     return CMD_OK;
 }
@@ -474,6 +541,7 @@ const cmd_spec cmd_rl = {
         "as a curve, and episodes for reading; see docs/guide/rl.md.",
     .examples =
         "tinkc rl --local --tasks tasks.jsonl --agent ./agent.sh\n"
+        "tinkc rl --local --tasks tasks.jsonl --env ./grid\n"
         "tinkc rl -t tasks.jsonl -a 'python agent.py' -m Qwen/Qwen3-8B -e held-out.jsonl",
     .options = rl_settings_options,
     .check = check,

@@ -43,8 +43,8 @@ void cmd_rl_on_episode(void *user, const rl_outcome *so_far, size_t total)
 {
     const rl_run *run = user;
     char head[64], tail[64];
-    size_t step = run->state->step + run->done; /* of a run that was resumed, about */
-    (void)snprintf(head, sizeof(head), "after step %zu/%zu", step, run->plan->steps);
+    (void)snprintf(head, sizeof(head), "step %zu/%zu%s", so_far->step, run->plan->steps,
+                   so_far->is_eval ? ", held-out" : "");
     (void)snprintf(
         tail, sizeof(tail), "episode %zu/%zu  reward %.3f", so_far->episodes, total,
         so_far->rewarded > 0 ? so_far->reward_sum / (double)so_far->rewarded : 0.0);

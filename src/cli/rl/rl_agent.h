@@ -31,9 +31,11 @@ typedef enum rl_end {
     RL_END_LOST     /* it could not be started, or its keeper is gone */
 } rl_end;
 
-typedef struct rl_job {           /* borrowed during the call */
-    const char *command;          /* of /bin/sh */
-    const char *const *variables; /* "NAME=VALUE", beside those of this program */
+typedef struct rl_job {  /* borrowed during the call */
+    const char *command; /* of /bin/sh */
+    const char *const
+        *variables; /* beside those of this program: "NAME=VALUE", or "NAME",
+                                     which the agent does not get */
     size_t n_variables;
     tk_str input; /* for its standard input */
     int64_t timeout_ms;

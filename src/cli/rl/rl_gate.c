@@ -19,6 +19,7 @@
 
 #define KEY_BYTES    16
 #define EXPORT_BYTES TK_GIB /* of one episode */
+#define LATE_MAX     256    /* that are dropped at a time */
 
 typedef struct episode {
     rl_gate_episode is;
@@ -219,10 +220,39 @@ const char *rl_gate_key(const rl_gate *g)
     return g->key;
 }
 
+typedef struct names {
+    char (*at)[RL_GATE_NAME_BYTES];
+    size_t n, size;
+} names;
+
+static bool add_name(void *user, const gw_episode_info *info)
+{
+    names *to = user;
+    if (to->n < to->size && info->id.n < RL_GATE_NAME_BYTES) {
+        memcpy(to->at[to->n], info->id.p, info->id.n);
+        to->at[to->n++][info->id.n] = '\0';
+    }
+    return to->n < to->size;
+}
+
+/* Drops what was sampled for agents that had ended meanwhile. */
+static void drop_late(rl_gate *g)
+{
+    static char room[LATE_MAX][RL_GATE_NAME_BYTES];
+    gw_episodes *all = gw_get_episodes(g->gateway);
+    names late = {room, 0, LATE_MAX};
+    tk_err ignored = TK_ERR_INIT;
+    gw_episodes_each(all, add_name, &late);
+    for (size_t i = 0; i < late.n; i++) {
+        (void)!gw_episodes_drop(all, tk_str_of(room[i]), &ignored);
+    }
+}
+
 tinkc_code rl_gate_use(rl_gate *g, tinkc_sampling *sampling, const char *weights,
                        tk_err *err)
 {
     ca_fault fault = {.err = TK_ERR_INIT};
+    drop_late(g);
     return gate_use(g->gate, sampling, weights, &fault)
                ? TINKC_OK
                : tk_err_set(err, fault.err.code, "%s", fault.err.message);

@@ -33,7 +33,8 @@ void rl_gate_close(rl_gate *gate); /* accepts NULL */
 const char *rl_gate_url(const rl_gate *gate); /* "http://127.0.0.1:PORT" */
 const char *rl_gate_key(const rl_gate *gate);
 
-/* Lets the agents sample from this client, which the gate takes over, also on failure. */
+/* Lets the agents sample from this client, which the gate takes over, also on failure. To be
+ * called while no episode runs. */
 TK_NODISCARD tinkc_code rl_gate_use(rl_gate *gate, tinkc_sampling *sampling,
                                     const char *weights, tk_err *err);
 

@@ -231,9 +231,9 @@ extern char **environ;
 
 static bool is_replaced(const char *pair, char *const *by, size_t n)
 {
-    size_t name = strcspn(pair, "=") + 1;
+    size_t name = strcspn(pair, "=");
     for (size_t i = 0; i < n; i++) {
-        if (strncmp(pair, by[i], name) == 0) {
+        if (strcspn(by[i], "=") == name && memcmp(pair, by[i], name) == 0) {
             return true;
         }
     }
@@ -261,7 +261,11 @@ static char **make_env(const keeper *k)
             env[n++] = environ[i];
         }
     }
-    memcpy(env + n, fresh, n_new * sizeof(*env));
+    for (size_t i = 0; i < n_new; i++) {
+        if (strchr(fresh[i], '=') != NULL) {
+            env[n++] = fresh[i];
+        }
+    }
     return env;
 }
 

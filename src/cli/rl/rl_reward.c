@@ -47,7 +47,8 @@ static bool contains(tk_str text, const char *word)
 static rl_reward_kind check(double *out, double value)
 {
     *out = value;
-    return isfinite(value) ? RL_REWARD_OK : RL_REWARD_NOT_FINITE;
+    return fabs(value) <= RL_REWARD_MAX ? RL_REWARD_OK
+                                        : RL_REWARD_NOT_FINITE; /* NaN, too */
 }
 
 static void add_metric(rl_reward *out, const tk_json_member *member)

@@ -7,6 +7,7 @@
 
 #define RL_REWARD_METRICS    16 /* of one episode; more are left out */
 #define RL_REWARD_NAME_BYTES 48
+#define RL_REWARD_MAX        1e30 /* and its negative: advantages are floats */
 
 typedef struct rl_metric {
     char name[RL_REWARD_NAME_BYTES];
@@ -16,7 +17,7 @@ typedef struct rl_metric {
 typedef enum rl_reward_kind {
     RL_REWARD_OK = 0,
     RL_REWARD_NONE,      /* no line, or one that is neither a number nor such an object */
-    RL_REWARD_NOT_FINITE /* NaN or infinite */
+    RL_REWARD_NOT_FINITE /* NaN, infinite, or beyond RL_REWARD_MAX */
 } rl_reward_kind;
 
 typedef struct rl_reward {

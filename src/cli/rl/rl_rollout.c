@@ -9,12 +9,14 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/env.h"
 #include "base/mem.h"
 #include "base/rand.h"
 #include "base/utf8.h"
 
 #define WAIT_MS      100
 #define TEXT_BYTES   2048 /* of a variable, except the task */
+#define VARIABLES    20
 #define LINE_BYTES   (4 * TK_MIB)
 #define AGENT_RANDOM UINT32_MAX /* the turn whose seed is the agent's own */
 
@@ -54,14 +56,13 @@ typedef struct work {
     const rl_rollout *r;
     const rl_ask *ask;
     rl_outcome *out;
-    size_t n_kept;
 } work;
 
 /* ---- starting ---- */
 
 typedef struct variables {
-    tk_buf texts[16];
-    const char *at[16];
+    tk_buf texts[VARIABLES];
+    const char *at[VARIABLES];
     size_t n;
     bool failed;
 } variables;
@@ -98,6 +99,23 @@ static void put_task(variables *v, tk_str task)
     v->n++;
 }
 
+/* The gateway is here: no proxy is to be asked for it. */
+static void put_no_proxy(variables *v, const char *name)
+{
+    const char *old = tk_env_get_nonempty(NULL, name);
+    tk_buf *buf = &v->texts[v->n];
+    tk_buf_init(buf, RL_AGENT_ENV_BYTES - 1);
+    tk_buf_puts(buf, name);
+    tk_buf_puts(buf, "=127.0.0.1,localhost");
+    if (old != NULL) {
+        tk_buf_putc(buf, ',');
+        tk_buf_puts(buf, old);
+    }
+    v->at[v->n] = tk_buf_cstr(buf);
+    v->failed = v->failed || v->at[v->n] == NULL;
+    v->n++;
+}
+
 static void fill(variables *v, const work *w, const place *p, tk_str task)
 {
     const char *url = rl_gate_url(w->r->gate), *key = rl_gate_key(w->r->gate);
@@ -112,6 +130,10 @@ static void fill(variables *v, const work *w, const place *p, tk_str task)
     put(v, "ANTHROPIC_MODEL=%s", model);
     put(v, "TINKC_EPISODE=%s", name);
     put(v, "TINKC_STEP=%zu", w->ask->step);
+    put(v, "TINKC_MAX_TURNS=%zu", w->r->max_turns);
+    put(v, "TINKER_API_KEY"); /* what a model decides needs no key to the server */
+    put_no_proxy(v, "no_proxy");
+    put_no_proxy(v, "NO_PROXY");
     put(v, "TINKC_SPLIT=%s", w->ask->is_eval ? "eval" : "train");
     put(v, "TINKC_SEED=%llu",
         (unsigned long long)tinkc_rl_seed(p->is.run, p->is.task, p->is.index,
@@ -235,8 +257,9 @@ static void put_text(tk_json_writer *w, const char *key, tk_str text)
     tk_json_put_str(w, text);
 }
 
-/* What the model said in each turn. */
-static void put_turns(tk_json_writer *w, const rl_gate_result *result, tk_arena *arena)
+/* What the model said in each turn, and with_tokens the sequences to train on. */
+static void put_turns(tk_json_writer *w, const rl_gate_result *result, bool with_tokens,
+                      tk_arena *arena)
 {
     const tk_json *json = NULL;
     if (result->text == NULL || tk_json_parse(&json, arena, result->text, result->n_text,
@@ -262,10 +285,34 @@ static void put_turns(tk_json_writer *w, const rl_gate_result *result, tk_arena 
         tk_json_end_object(w);
     }
     tk_json_end_array(w);
+    const tk_json *sequences = with_tokens ? tk_json_get(json, "sequences") : NULL;
+    if (sequences != NULL) {
+        tk_json_key(w, TK_STR("sequences"));
+        tk_json_put_value(w, sequences);
+    }
+}
+
+/* What the model read and wrote, with the tokens of the template. */
+static void put_texts(tk_json_writer *w, const rl_rollout *r, const rl_gate_result *from)
+{
+    tinkc_sequence s;
+    tk_json_key(w, TK_STR("texts"));
+    tk_json_begin_array(w);
+    for (size_t i = 0;
+         r->tokenizer != NULL && tinkc_trajectory_sequence(&s, from->trajectory, i);
+         i++) {
+        char *text = NULL;
+        if (tinkc_tokenizer_text(&text, r->tokenizer, s.tokens, s.n, false, NULL) ==
+            TINKC_OK) {
+            tk_json_put_str(w, tk_str_of(text));
+        }
+        tinkc_text_free(&text);
+    }
+    tk_json_end_array(w);
 }
 
 /* One line of the rollouts. What an agent wrote may be no UTF-8: then it is left out. */
-static tinkc_code keep(work *w, const place *p, rl_kind kind, double reward,
+static tinkc_code keep(const work *w, const place *p, rl_kind kind, double reward,
                        const rl_ended *ended, const rl_gate_result *result, tk_err *err)
 {
     tk_buf buf;
@@ -289,7 +336,8 @@ static tinkc_code keep(work *w, const place *p, rl_kind kind, double reward,
         tk_json_key(&j, TK_STR("task"));
         tk_json_put_value(&j, task);
     }
-    put_turns(&j, result, &arena);
+    put_texts(&j, w->r, result);
+    put_turns(&j, result, w->r->with_tokens, &arena);
     tk_str said = rl_reward_line(ended->err);
     if (said.n > 0 && tk_utf8_is_valid(said)) {
         put_text(&j, "stderr", said);
@@ -328,7 +376,7 @@ static tinkc_code add(const work *w, const place *p, double reward,
     return code;
 }
 
-static tinkc_code take(work *w, const rl_ended *ended, tk_err *err)
+static tinkc_code take(const work *w, const rl_ended *ended, tk_err *err)
 {
     const place *p = ended->user;
     rl_outcome *out = w->out;
@@ -358,8 +406,7 @@ static tinkc_code take(work *w, const rl_ended *ended, tk_err *err)
     }
     out->episodes++;
     tinkc_code code = TINKC_OK;
-    if (w->n_kept < w->r->n_kept || kind != RL_KIND_OK) {
-        w->n_kept += kind == RL_KIND_OK;
+    if (p->task * w->ask->group + p->index < w->r->n_kept || kind != RL_KIND_OK) {
         code = keep(w, p, kind, value, ended, &result, err);
     }
     if (code == TINKC_OK && w->ask->batch != NULL) {
@@ -401,7 +448,7 @@ static void give_up(const rl_rollout *r)
     }
 }
 
-static tinkc_code run_all(work *w, place *places, size_t total, tk_err *err)
+static tinkc_code run_all(const work *w, place *places, size_t total, tk_err *err)
 {
     const rl_rollout *r = w->r;
     size_t next = 0;
@@ -435,8 +482,9 @@ tinkc_code rl_rollout_run(rl_outcome *out, const rl_rollout *r, const rl_ask *as
     size_t total = ask->n * ask->group;
     int64_t start = tk_clock_mono_ns(NULL);
     place *places = tk_zarray(total + 1, sizeof(*places));
-    *out = (rl_outcome){.version = ask->version};
-    work w = {.r = r, .ask = ask, .out = out};
+    *out =
+        (rl_outcome){.step = ask->step, .is_eval = ask->is_eval, .version = ask->version};
+    const work w = {.r = r, .ask = ask, .out = out};
     if (places == NULL) {
         return tk_err_nomem(err);
     }

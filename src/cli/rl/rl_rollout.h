@@ -5,6 +5,7 @@
 #define CLI_RL_ROLLOUT_H
 
 #include <tinkc/rl.h>
+#include <tinkc/tokenizer.h>
 
 #include "cli/rl/rl_agent.h"
 #include "cli/rl/rl_gate.h"
@@ -48,6 +49,8 @@ typedef struct rl_mean { /* a metric of the agents */
 
 /* What a rollout was. */
 typedef struct rl_outcome {
+    size_t step;
+    bool is_eval;
     int64_t version; /* of the weights */
     uint64_t lot;    /* a random number: these episodes are no others */
     size_t episodes, rewarded;
@@ -66,13 +69,16 @@ typedef struct rl_rollout { /* borrowed */
     rl_agents *agents;
     rl_gate *gate;
     const char *model, *command;
+    const tinkc_tokenizer *tokenizer; /* for texts of rollouts; or NULL */
     int64_t timeout_ms, grace_ms;
     uint64_t max_output;
+    size_t max_turns; /* what agents are told; the gate counts */
     size_t concurrency;
     bool has_failed_reward; /* what an episode gets that failed; else it is left out */
     double failed_reward;
-    rl_lines *lines; /* rollouts for reading */
-    size_t n_kept;   /* of each rollout that go there, besides those that failed */
+    rl_lines *lines;  /* rollouts for reading */
+    size_t n_kept;    /* the first ones go there, and those that failed */
+    bool with_tokens; /* ids and log-probabilities go there, too */
     bool (*is_stopped)(void);
     void (*on_episode)(void *user, const rl_outcome *so_far, size_t total);
     void *user;

@@ -25,7 +25,7 @@ typedef struct ticket {
     size_t ends[RL_SUBSTEPS_MAX]; /* of the datums of each substep */
     tinkc_future *steps[RL_SUBSTEPS_MAX];
     size_t n;
-    tinkc_future *sampler, *save, *weights;
+    tinkc_future *sampler, *save;
 } ticket;
 
 typedef struct loop {
@@ -111,27 +111,22 @@ static tinkc_future *submit_save(const rl_run *run, size_t done)
     return tinkc_training_save_state(run->training, name, &options);
 }
 
-static tinkc_code end_save(rl_run *run, size_t done, tinkc_future *save,
-                           tinkc_future *weights)
+static tinkc_code end_save(rl_run *run, size_t done, tinkc_future *save)
 {
     rl_state *state = run->state;
-    const char *checkpoint = NULL, *sampler = NULL, *old = state->checkpoint;
+    const char *checkpoint = NULL, *old = state->checkpoint;
     if (run->events.on_save != NULL) {
         run->events.on_save(run->events.user, done);
     }
     tinkc_code code = take_path(run, save, &checkpoint);
-    if (code == TINKC_OK && weights != NULL) {
-        code = take_path(run, weights, &sampler);
-    }
     if (code != TINKC_OK) {
         return code;
     }
     state->checkpoint = checkpoint;
-    state->weights = sampler;
     state->step = done;
-    state->is_finished = sampler != NULL;
     code = rl_state_write(state, run->state_path, &run->err);
-    if (code == TINKC_OK && old != NULL && strcmp(old, checkpoint) != 0) {
+    if (code == TINKC_OK && !run->numbers->keep && old != NULL &&
+        strcmp(old, checkpoint) != 0) {
         /* the run goes on if that fails */
         (void)tinkc_rest_delete_checkpoint_wait(run->service, old, NULL);
     }
@@ -246,10 +241,6 @@ static tinkc_code submit(loop *l, size_t step, const rl_outcome *outcome)
     if (is_due(done, (size_t)run->numbers->save_every, steps)) {
         t->save = submit_save(run, done);
     }
-    if (done == steps) {
-        t->weights =
-            tinkc_training_save_weights_for_sampler(run->training, run->name, NULL);
-    }
     return TINKC_OK;
 }
 
@@ -260,7 +251,6 @@ static void free_ticket(ticket *t)
     }
     tinkc_future_free(&t->sampler);
     tinkc_future_free(&t->save);
-    tinkc_future_free(&t->weights);
     tinkc_rl_datums_free(&t->data);
     t->n = 0;
     t->is_open = false;
@@ -330,7 +320,7 @@ static tinkc_code end_step(loop *l)
         code = report(l, t);
     }
     if (code == TINKC_OK && t->save != NULL) {
-        code = end_save(run, done, t->save, t->weights);
+        code = end_save(run, done, t->save);
     }
     free_ticket(t);
     if (code == TINKC_OK && run->eval->n > 0 && !run->was_stopped &&
@@ -364,6 +354,21 @@ static tinkc_code one_step(loop *l, size_t step)
 
 /* ---- the run ---- */
 
+/* Whether the held-out reward after state->step is missing: at the start, and when the run
+ * was killed after a checkpoint. */
+static bool lacks_evaluation(rl_run *run)
+{
+    const cmd_plot_line *line = &run->curve[RL_LINE_EVAL];
+    size_t step = run->state->step;
+    if (line->n > 0) {
+        run->eval_last = line->points[line->n - 1].y;
+    }
+    return run->eval->n > 0 &&
+           (step == 0 ||
+            is_due(step, (size_t)run->numbers->eval_every, run->plan->steps)) &&
+           !(line->n > 0 && line->points[line->n - 1].x == (double)step);
+}
+
 static tinkc_code begin(loop *l)
 {
     rl_run *run = l->run;
@@ -371,8 +376,8 @@ static tinkc_code begin(loop *l)
     l->version = (int64_t)run->state->step;
     tinkc_code code = use_sampler(l, future, run->state->step);
     tinkc_future_free(&future);
-    if (code == TINKC_OK && run->eval->n > 0 && run->state->step == 0) {
-        code = evaluate(l, 0);
+    if (code == TINKC_OK && lacks_evaluation(run)) {
+        code = evaluate(l, run->state->step);
     }
     l->began_ns = l->last_ns = tk_clock_mono_ns(NULL);
     return code;
@@ -387,8 +392,25 @@ static tinkc_code save_stopped(loop *l)
         return TINKC_OK;
     }
     tinkc_future *save = submit_save(run, done);
-    tinkc_code code = end_save(run, done, save, NULL);
+    tinkc_code code = end_save(run, done, save);
     tinkc_future_free(&save);
+    return code;
+}
+
+/* After the last step: weights for sampling, and the run is finished. */
+static tinkc_code finish(rl_run *run)
+{
+    rl_state *state = run->state;
+    const char *path = NULL;
+    tinkc_future *weights =
+        tinkc_training_save_weights_for_sampler(run->training, run->name, NULL);
+    tinkc_code code = take_path(run, weights, &path);
+    tinkc_future_free(&weights);
+    if (code == TINKC_OK) {
+        state->weights = path;
+        state->is_finished = true;
+        code = rl_state_write(state, run->state_path, &run->err);
+    }
     return code;
 }
 
@@ -404,11 +426,10 @@ static tinkc_code run_steps(loop *l)
     if (code == TINKC_OK && l->ticket.is_open) { /* after a stop */
         code = end_step(l);
     }
-    if (code == TINKC_OK && run->was_stopped) {
-        run->was_stopped = !run->state->is_finished;
-        code = run->was_stopped ? save_stopped(l) : TINKC_OK;
+    if (code != TINKC_OK) {
+        return code;
     }
-    return code;
+    return run->was_stopped ? save_stopped(l) : finish(run);
 }
 
 static tinkc_code make_batch(loop *l)

@@ -11,6 +11,8 @@ const cmd_option rl_settings_options[] = {
     {"tasks", 't', CMD_TEXT, "FILE", "Tasks: one JSON value on each line.", false},
     {"agent", 'a', CMD_TEXT, "COMMAND",
      "Program that works on a task, run by /bin/sh for each episode.", false},
+    {"env", 0, CMD_TEXT, "COMMAND",
+     "Or an environment that the model acts in (see 'tinkc env --help').", false},
     {"model", 'm', CMD_TEXT, "NAME",
      "Base model, or DIR with --local (default: the only one).", false},
     {"save", 's', CMD_TEXT, "NAME", "Name of the checkpoints (default: the task file's).",
@@ -52,8 +54,11 @@ const cmd_option rl_settings_options[] = {
     {"concurrency", 'j', CMD_INT, "N", "Episodes at a time (16).", false},
     {"rollouts", 0, CMD_INT, "N", "Episodes of a step that are kept for reading (4).",
      false},
+    {"tokens", 0, CMD_FLAG, NULL,
+     "Keep their token ids and log-probabilities there, too.", false},
     {"save-every", 0, CMD_INT, "N", "Steps between checkpoints (10; 0: only at the end).",
      false},
+    {"keep", 0, CMD_FLAG, NULL, "Keep every checkpoint, not only the last.", false},
     {"template", 0, CMD_TEXT, "FILE", "Chat template instead of the model's.", false},
     {"tool-format", 0, CMD_TEXT, "NAME",
      "How the model writes tool calls (default: by its template).", false},
@@ -77,6 +82,7 @@ typedef struct row {
 static const row rows[RL_SETTINGS] = {
     [RL_TASKS] = {"tasks", TEXT, 0, 0, 0, 0},
     [RL_AGENT] = {"agent", TEXT, 0, 0, 0, 0},
+    [RL_ENV] = {"env", TEXT, 0, 0, 0, 0},
     [RL_MODEL] = {"model", TEXT, 0, 0, 0, 0},
     [RL_LOAD] = {"load", TEXT, 0, 0, 0, 0},
     [RL_RANK] = WHOLE_ROW("rank", rank, 32, 1, 1024),
@@ -103,6 +109,8 @@ static const row rows[RL_SETTINGS] = {
     [RL_MAX_OUTPUT] = WHOLE_ROW("max-output", max_output, 16777216, 1, 1e15),
     [RL_CONCURRENCY] = WHOLE_ROW("concurrency", concurrency, 16, 1, 512),
     [RL_ROLLOUTS] = WHOLE_ROW("rollouts", rollouts, 4, 0, 1e6),
+    [RL_TOKENS] = {"tokens", FLAG, offsetof(rl_numbers, tokens), 0, 0, 0},
+    [RL_KEEP] = {"keep", FLAG, offsetof(rl_numbers, keep), 0, 0, 0},
 };
 
 const char *rl_setting_name(rl_setting setting)

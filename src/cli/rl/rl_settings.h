@@ -11,6 +11,7 @@
 typedef enum rl_setting {
     RL_TASKS = 0,
     RL_AGENT,
+    RL_ENV,
     RL_MODEL,
     RL_LOAD,
     RL_RANK,
@@ -37,6 +38,8 @@ typedef enum rl_setting {
     RL_MAX_OUTPUT,
     RL_CONCURRENCY,
     RL_ROLLOUTS,
+    RL_TOKENS,
+    RL_KEEP,
     RL_SETTINGS
 } rl_setting;
 
@@ -50,7 +53,7 @@ typedef struct rl_numbers {
     int64_t eval_every, eval_group, save_every, max_output, concurrency, rollouts;
     double rate; /* 0: --lr auto */
     double failed_reward, timeout;
-    bool scale, overlap, has_failed_reward;
+    bool scale, overlap, has_failed_reward, tokens, keep;
 } rl_numbers;
 
 /* Gives the texts of the command line; NULL where one is not given; "yes" for a flag. */
