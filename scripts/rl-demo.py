@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""`tinkc rl` with agents in three languages, three seeds each, on the embedded model: the reward on
-held-out tasks before and after, and the curves. Exits with 1 unless it rises every time.
+"""`tinkc rl` on the embedded model: agents in three languages, three seeds each, and the environments of
+examples/rl: the reward on held-out tasks before and after, and the curves. Then an agent that always
+prints 1, which the metrics show. Exits with 1 unless every reward rises and the last one is seen.
 
-    scripts/rl-demo.py [AGENT]...      AGENT: sh, c, python (default: all)
+    scripts/rl-demo.py [NAME]...      NAME: sh, c, python, guess, grid, hack (default: all)
 
-TINKC_BUILD_DIR names the build (default: build). About a minute for each run of sh and c, and three for Python.
+TINKC_BUILD_DIR names the build (default: build). About half a minute for each run of sh and c, and two for
+Python.
 """
 import json
 import os
@@ -16,45 +18,69 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = pathlib.Path(os.environ.get("TINKC_BUILD_DIR", ROOT / "build")).resolve()
-SEEDS = 1, 2, 3
-AGENTS = {
-    "sh": str(ROOT / "examples/rl/agent.sh"),
-    "c": str(BUILD / "examples/rl/agent"),
-    "python": f"python3 {ROOT / 'examples/rl/agent.py'}",
+DATA = ROOT / "examples/data"
+SUMS = ["--tasks", DATA / "sums.jsonl", "--eval", DATA / "sums-held-out.jsonl",
+        *"--steps 25 --batch 16 --group 8 --eval-group 8 --eval-every 5 --scale --lr 3e-3".split()]
+GUESS = ["--tasks", DATA / "guess.jsonl", "--eval", DATA / "guess.jsonl",
+         *"--steps 25 --batch 9 --group 8 --eval-group 8 --eval-every 5 --scale --lr 3e-3".split()]
+GRID = ["--tasks", DATA / "grid.jsonl", "--eval", DATA / "grid-held-out.jsonl",
+        *"--steps 40 --batch 30 --group 8 --eval-group 8 --eval-every 10 --scale --lr 2e-3".split()]
+RUNS = {
+    "sh": ((1, 2, 3), ["--agent", ROOT / "examples/rl/agent.sh", *SUMS]),
+    "c": ((1, 2, 3), ["--agent", BUILD / "examples/rl/agent", *SUMS]),
+    "python": ((1, 2, 3), ["--agent", f"python3 {ROOT / 'examples/rl/agent.py'}", *SUMS]),
+    "guess": ((1,), ["--env", f"python3 {ROOT / 'examples/rl/guess.py'}", *GUESS]),
+    "grid": ((1,), ["--env", BUILD / "examples/rl/grid", *GRID]),
 }
-OPTIONS = "--steps 25 --batch 16 --group 8 --eval-group 8 --eval-every 5 --scale --lr 3e-3".split()
 
 
-def run(folder, agent, seed):
-    """One run in a folder of its own; returns its summary, the seconds, and the curve."""
-    data = ROOT / "examples/data"
-    words = [BUILD / "tinkc", "rl", "--local", "--tasks", data / "sums.jsonl", "--eval", data / "sums-held-out.jsonl",
-             "--agent", AGENTS[agent], "--seed", str(seed), "--out", f"{agent}-{seed}", *OPTIONS]
+def train(folder, name, options):
+    """One run in a folder of its own; returns what it wrote, the seconds, and the lines of its metrics."""
     start = time.monotonic()
-    done = subprocess.run(words, cwd=folder, env={**os.environ, "XDG_DATA_HOME": folder}, text=True,
-                          capture_output=True, check=False)
+    done = subprocess.run([BUILD / "tinkc", "rl", "--local", "--out", name, *options], cwd=folder,
+                          env={**os.environ, "XDG_DATA_HOME": folder}, text=True, capture_output=True,
+                          check=False)
     if done.returncode != 0:
-        sys.exit(f"{agent}, seed {seed}: {done.stderr}")
-    lines = (pathlib.Path(folder) / f"{agent}-{seed}/metrics.jsonl").read_text().splitlines()
-    held_out = [row["eval/reward"] for row in map(json.loads, lines) if "eval/reward" in row]
-    curve = [line for line in done.stdout.splitlines() if "|" in line or "+--" in line or "step " in line]
-    return held_out, time.monotonic() - start, curve
+        sys.exit(f"{name}: {done.stderr}")
+    lines = (pathlib.Path(folder) / name / "metrics.jsonl").read_text().splitlines()
+    return done, time.monotonic() - start, [json.loads(line) for line in lines]
+
+
+def rises(folder, name, seed):
+    done, seconds, rows = train(folder, f"{name}-{seed}", [*RUNS[name][1], "--seed", str(seed)])
+    held_out = [row["eval/reward"] for row in rows if "eval/reward" in row]
+    is_good = held_out[-1] > held_out[0]
+    print(f"{name:7} seed {seed}  held-out reward {held_out[0]:.3f} -> {held_out[-1]:.3f}"
+          f"  {'rises' if is_good else 'DOES NOT RISE'}  {seconds:.0f} s")
+    print("\n".join(line for line in done.stdout.splitlines() if "|" in line or "+--" in line or "step " in line),
+          flush=True)
+    return is_good
+
+
+def hack_is_seen(folder):
+    """An agent whose reward does not depend on the answer."""
+    agent = f"'{BUILD / 'examples/rl/agent'}' >/dev/null; echo 1"
+    done, _, rows = train(folder, "hack", ["--agent", agent, "--tasks", DATA / "sums.jsonl",
+                                           *"--steps 3 --batch 4 --group 4".split()])
+    warning = [line for line in done.stderr.splitlines() if line.startswith("Warning: ")]
+    last = rows[-1]
+    print(f"hack    reward {last['reward/mean']:.1f} with deviation {last['reward/std']:.1f}, "
+          f"{last['groups/equal']} of {last['groups']} groups equal, {last['datums']} datums")
+    print("\n".join(warning))
+    return last["groups/equal"] == last["groups"] and last["datums"] == 0 and len(warning) == 1
 
 
 def main():
-    names = sys.argv[1:] or list(AGENTS)
-    failed = 0
+    names = sys.argv[1:] or [*RUNS, "hack"]
+    judged = []
     with tempfile.TemporaryDirectory(prefix="tinkc-rl-") as folder:
-        for agent in names:
-            for seed in SEEDS:
-                held_out, seconds, curve = run(folder, agent, seed)
-                rises = held_out[-1] > held_out[0]
-                failed += not rises
-                print(f"{agent:7} seed {seed}  held-out reward {held_out[0]:.3f} -> {held_out[-1]:.3f}"
-                      f"  {'rises' if rises else 'DOES NOT RISE'}  {seconds:.0f} s", flush=True)
-                print("\n".join(curve), flush=True)
-    print(f"{len(names) * len(SEEDS) - failed} of {len(names) * len(SEEDS)} rise")
-    return 1 if failed else 0
+        for name in names:
+            if name == "hack":
+                judged.append(hack_is_seen(folder))
+            else:
+                judged += [rises(folder, name, seed) for seed in RUNS[name][0]]
+    print(f"{sum(judged)} of {len(judged)} as expected")
+    return 0 if all(judged) else 1
 
 
 if __name__ == "__main__":

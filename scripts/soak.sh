@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The long measurements: memory, heartbeats under load and during a custom loss, closing, a server under load and under
-# attack, its health, kill -9 of it, a download of 2 GB, a stream of 1 GB, a minute through a bad network, 100,000 hostile
+# attack, its health, kill -9 of it and of tinkc rl, a download of 2 GB, a stream of 1 GB, a minute through a bad network, 100,000 hostile
 # answers and those of a newer server under ASan and UBSan, and a minute of mixed work under TSan. One line per result,
 # and a table of the hostile answers; exits with 1 when a bar is missed.
 set -u
@@ -13,6 +13,7 @@ for program in build/tests/soak_memory build/tests/soak_heartbeat build/tests/so
 done
 build/tests/soak_attack || failed=1
 build/tests/test_srv_kill 50 || failed=1
+build/tests/test_rl_kill 10 || failed=1
 cmake --preset asan >/dev/null &&
     cmake --build --preset asan --target soak_hostile >/dev/null || {
     echo "soak: soak_hostile does not build for ASan"
