@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # The long measurements: memory, heartbeats under load and during a custom loss, closing, a server under load and under
-# attack, its health, kill -9 of it and of tinkc rl, a download of 2 GB, a stream of 1 GB, a minute through a bad network, 100,000 hostile
-# answers and those of a newer server under ASan and UBSan, and a minute of mixed work under TSan. One line per result,
-# and a table of the hostile answers; exits with 1 when a bar is missed.
+# attack, its health, 2,000 agents at `tinkc gateway`, kill -9 of the server and of tinkc rl, a download of 2 GB, a
+# stream of 1 GB, a minute through a bad network, 100,000 hostile answers and those of a newer server under ASan and
+# UBSan, and a minute of mixed work under TSan. One line per result, and a table of the hostile answers; exits with 1
+# when a bar is missed.
 set -u
 cd "$(dirname "$0")/.."
 [ $# -eq 0 ] || { echo "soak: takes no arguments; one alone: build/tests/soak_NAME"; exit 2; }
@@ -12,6 +13,7 @@ for program in build/tests/soak_memory build/tests/soak_heartbeat build/tests/so
     "$program" || failed=1
 done
 build/tests/soak_attack || failed=1
+build/tests/soak_gateway || failed=1
 build/tests/test_srv_kill 50 || failed=1
 build/tests/test_rl_kill 10 || failed=1
 cmake --preset asan >/dev/null &&
