@@ -31,7 +31,7 @@ alone() {
     fi
 }
 
-make_venv build/agents-venv openai==3.51.0 anthropic==2.10.0 litellm==1.83.0 mcp==2.3.0 tokenizers==0.23.3 || exit 1
+make_agents_venv || exit 1
 install_agents
 alone "$python" -W ignore tests/interop/agents_clients.py "$build/tinkc" "$work/clients" || failed=1
 alone "$python" -W ignore tests/interop/agents_tools.py "$build/tinkc" "$work/tools" $npm_home/node_modules || failed=1

@@ -20,6 +20,11 @@ make_venv() {
         touch "$home/ready"
 }
 
+# The clients of OpenAI's and Anthropic's APIs.
+make_agents_venv() {
+    make_venv build/agents-venv openai==3.51.0 anthropic==2.10.0 litellm==1.83.0 mcp==2.3.0 tokenizers==0.23.3
+}
+
 # To be called after a run of the official SDK that failed: true when it was aborted, which its HTTP
 # library (pyqwest) sometimes does while the interpreter ends, after all work.
 ended() { [ $? -eq 134 ]; }

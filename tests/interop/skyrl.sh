@@ -2,8 +2,9 @@
 # The program, the examples and the library against another server of the API: SkyRL of PyPI
 # on the CPU (its JAX backend) with the embedded model; then losses of the same adapter and data
 # there and on `tinkc serve`, and the CPU time of our client beside the official SDK's.
-# TINKC_PEER_URL names a server that runs already (and TINKC_PEER_MODEL a model of it whose
-# tokenizer is found; without it the embedded one): then SkyRL is not installed.
+# `skyrl.sh gateway` only does what gateway_peer.sh does. TINKC_PEER_URL names a server that runs
+# already (and TINKC_PEER_MODEL a model of it whose tokenizer is found; without it the embedded
+# one): then SkyRL is not installed.
 # About 1.5 GB beside build/torch-venv, installed in 3 minutes. With a filled JAX cache the suite took
 # 640 s on two cores at a load of 4 to 17; by URL 454 s at a load of 2 to 5, and 34 s for `tinkc serve`.
 . "$(dirname "$0")/lib.sh"
@@ -194,6 +195,11 @@ check_deep() {
     python3 $check deep "$work/deep" "${peer:+skyrl}" || wrong "doctor --deep" "the table above"
 }
 
+check_gateway() {
+    echo "  OpenAI's and Anthropic's clients through tinkc gateway:"
+    TINKC_PEER_URL=$url tests/interop/gateway_peer.sh || wrong gateway "the table above"
+}
+
 if [ -n "${TINKC_PEER_URL:-}" ]; then
     url=$TINKC_PEER_URL
 else
@@ -204,6 +210,10 @@ data=$PWD/examples/data/orders.jsonl
 examples=$build/examples
 python3 $check data "$tinkc" "$model" "$data" 32 >"$work/tokens" || exit 1
 echo "server: $url"
+if [ "${1:-}" = gateway ]; then
+    check_gateway
+    exit $failed
+fi
 
 check_run health '^ok$' "$tinkc" health
 check_run models "$model" "$tinkc" models
@@ -231,6 +241,7 @@ check_lacks 'checkpoint delete' 'does not offer DELETE' DELETE checkpoint delete
 check_lacks 'audit log' 'does not offer|keeps no audit log' '[A-Z]* [^ ]*audit' audit
 check_curves
 check_order "$empty"
+check_gateway
 check_cpu
 
 if [ -n "$peer" ]; then
