@@ -127,7 +127,8 @@ static void make_model(app *it)
     model->free = free_model;
     model->name = model->weights = name;
     must(tk_tok_open_memory(&model->tok, json, config, (tk_str){NULL, 0}, &err), &err);
-    must(tk_chat_template_of(&model->tpl, tk_tok_get_config(model->tok), NULL, &err), &err);
+    must(tk_chat_template_of(&model->tpl, tk_tok_get_config(model->tok), NULL, &err),
+         &err);
     model->context = CONTEXT;
     model->end_ids = tk_array(1, sizeof(*model->end_ids));
     must(tk_tok_encode(model->tok, TK_STR(SAYS "<|end|>"), &ids, &err), &err);
@@ -236,11 +237,10 @@ static size_t write_request(char *out, size_t size, int round, int episode, int 
     size_t n = (size_t)snprintf(body, sizeof(body),
                                 "{\"model\":\"m\",\"max_tokens\":64,\"messages\":[");
     for (int i = 0; i <= turn; i++) {
-        n += (size_t)snprintf(body + n, sizeof(body) - n,
-                              "%s{\"role\":\"user\",\"content\":\"%d: " ASKS "\"}",
-                              i > 0 ? ",{\"role\":\"assistant\",\"content\":\"" SAYS "\"},"
-                                    : "",
-                              i);
+        n += (size_t)snprintf(
+            body + n, sizeof(body) - n,
+            "%s{\"role\":\"user\",\"content\":\"%d: " ASKS "\"}",
+            i > 0 ? ",{\"role\":\"assistant\",\"content\":\"" SAYS "\"}," : "", i);
     }
     n += (size_t)snprintf(body + n, sizeof(body) - n, "]}");
     return (size_t)snprintf(out, size,
@@ -275,8 +275,9 @@ static void check(app *it)
         tk_err err = TK_ERR_INIT;
         tk_buf_init(&out, 64 * TK_MIB);
         (void)snprintf(name, sizeof(name), "bench-%d-%d", round, EPISODES - 1);
-        must(gw_episodes_export(&out, gw_get_episodes(it->gateway), tk_str_of(name), &err),
-             &err);
+        must(
+            gw_episodes_export(&out, gw_get_episodes(it->gateway), tk_str_of(name), &err),
+            &err);
         const char *text = tk_buf_cstr(&out);
         if (text == NULL || strstr(text, "17,18,19],\"weights\"") == NULL) {
             fprintf(stderr, "bench_gateway: %s is not one chain\n", name);
@@ -317,9 +318,11 @@ int main(void)
     check(&it);
     close_app(&it);
     (void)nftw(directory, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-    (void)snprintf(detail, sizeof(detail),
-                   "%.3f ms at p99 (median %.3f) for a turn of an episode, the log and HTTP included; "
-                   "at most %.0f ms", p99, median, BAR_MS);
+    (void)snprintf(
+        detail, sizeof(detail),
+        "%.3f ms at p99 (median %.3f) for a turn of an episode, the log and HTTP included; "
+        "at most %.0f ms",
+        p99, median, BAR_MS);
     bench_report("gateway: time of a request", BAR_MS / p99, 1.0, detail);
     return 0;
 }
