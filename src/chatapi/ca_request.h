@@ -56,6 +56,7 @@ typedef struct ca_params {
     size_t prompt_top_logprobs; /* alternatives at each of them; 0 = none */
     bool return_token_ids;      /* ids of the prompt and of the answer, vLLM's names */
     bool ignore_eos;            /* vLLM's name: the end of text does not stop it */
+    bool no_special; /* completions: text is encoded without BOS and the like */
 } ca_params;
 
 typedef struct ca_request {

@@ -58,6 +58,14 @@ static bool take_echo(ca_reader *r, const ca_at *at, const tk_json *v)
     return ca_to_bool(r, at, v, &r->out->params.echo);
 }
 
+static bool take_add_special(ca_reader *r, const ca_at *at, const tk_json *v)
+{
+    bool add;
+    bool is_good = ca_to_bool(r, at, v, &add);
+    r->out->params.no_special = is_good && !add;
+    return is_good;
+}
+
 static bool take_suffix(ca_reader *r, const ca_at *at, const tk_json *v)
 {
     tk_str text;
@@ -91,7 +99,7 @@ static const ca_field fields[] = {
     {"presence_penalty", ca_take_only_zero},
     {"logit_bias", ca_take_only_empty},
     {"response_format", ca_take_text_format},
-    {"add_special_tokens", ca_take_only_true},
+    {"add_special_tokens", take_add_special},
     {"return_tokens_as_token_ids", ca_take_only_false},
     {"structured_outputs", ca_take_refused},
     {"truncate_prompt_tokens", ca_take_refused},

@@ -314,6 +314,12 @@ static tinkc_code plan_text(gw_planner *p, const ca_prompt *prompt, tk_err *err)
     tk_buf_put(&p->plan->text, prompt->text.p, prompt->text.n);
     tinkc_code code = tk_buf_status(&p->plan->text, err);
     size_t tried = 0;
+    bool add_special = !p->ask->request->params.no_special;
+    if (!add_special && p->ask->episode.n > 0 && code == TINKC_OK) {
+        return tk_err_set(err, TINKC_E_INVALID,
+                          "add_special_tokens: an episode continues texts whose ids have "
+                          "special tokens; false works without one");
+    }
     for (size_t i = p->tree != NULL ? p->tree->n : 0; code == TINKC_OK && i > 0; i--) {
         const gw_answer *answer = p->tree->nodes[i - 1]->answer;
         if (!answer->is_chat && answer->text_n > 0 && answer->text_n <= prompt->text.n &&
@@ -321,7 +327,8 @@ static tinkc_code plan_text(gw_planner *p, const ca_prompt *prompt, tk_err *err)
             code = try_text(p, i - 1, err);
         }
     }
-    return code == TINKC_OK && p->plan->ids == NULL ? encode_whole(p, true, err) : code;
+    return code == TINKC_OK && p->plan->ids == NULL ? encode_whole(p, add_special, err)
+                                                    : code;
 }
 
 static tinkc_code plan_completion(gw_planner *p, tk_err *err)

@@ -44,6 +44,10 @@ static void echo_with_logprobs_scores_the_prompt(void **state)
     q = parse_ok(CA_COMPLETIONS, "{\"prompt\":\"a\",\"logprobs\":0,\"n\":2,\"best_of\":2,"
                                  "\"suffix\":null,\"add_special_tokens\":true}");
     assert_true(q.params.logprobs && !q.params.echo && !q.params.prompt_logprobs);
+    assert_false(q.params.no_special);
+    ca_request_dispose(&q);
+    q = parse_ok(CA_COMPLETIONS, "{\"prompt\":\"a\",\"add_special_tokens\":false}");
+    assert_true(q.params.no_special);
     ca_request_dispose(&q);
 }
 
@@ -68,7 +72,7 @@ static void refusals_name_the_field(void **state)
         {"\"prompt\":\"a\",\"messages\":[]", "messages"},
         {"\"prompt\":\"a\",\"tools\":[]", "tools"},
         {"\"prompt\":\"a\",\"chat_template_kwargs\":{}", "chat_template_kwargs"},
-        {"\"prompt\":\"a\",\"add_special_tokens\":false", "add_special_tokens"},
+        {"\"prompt\":\"a\",\"add_special_tokens\":0", "add_special_tokens"},
         {"\"prompt\":\"a\",\"prompt_embeds\":\"a\"", "prompt_embeds"},
         {"\"prompt\":\"a\",\"logit_bias\":{\"1\":2}", "logit_bias"},
         {"\"prompt\":[\"a\",\"b\",\"c\",\"d\",\"e\",\"f\",\"g\",\"h\",\"i\"],\"n\":128",

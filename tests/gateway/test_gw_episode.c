@@ -333,6 +333,57 @@ static void test_completions(void **state)
     fix_dispose(&f);
 }
 
+/* A model whose tokenizer puts <|endoftext|>, id 0, in front of texts. */
+static gw_model *model_with_bos(void)
+{
+    static const char none[] = "\"post_processor\": null";
+    char *json = gwfix_tokenizer_json();
+    tk_buf out;
+    tk_buf_init(&out, 16 * TK_MIB);
+    const char *at = strstr(json, none);
+    assert_non_null(at);
+    tk_buf_put(&out, json, (size_t)(at - json));
+    tk_buf_printf(&out,
+                  "\"post_processor\": {\"type\": \"TemplateProcessing\", \"single\": ["
+                  "{\"SpecialToken\": {\"id\": \"<|endoftext|>\", \"type_id\": 0}}, "
+                  "{\"Sequence\": {\"id\": \"A\", \"type_id\": 0}}], \"pair\": [], "
+                  "\"special_tokens\": {\"<|endoftext|>\": {\"id\": \"<|endoftext|>\", "
+                  "\"ids\": [0], \"tokens\": [\"<|endoftext|>\"]}}}");
+    tk_buf_put(&out, at + sizeof(none) - 1, strlen(at + sizeof(none) - 1));
+    assert_non_null(tk_buf_cstr(&out));
+    gw_model *model = gwfix_model_new(out.p, tk_str_of(gwfix_template), "tinker://b");
+    assert_non_null(model);
+    tk_buf_dispose(&out);
+    tk_free(json);
+    return model;
+}
+
+/* What continues ids that are there has no BOS of its own. */
+static void test_completions_without_special_tokens(void **state)
+{
+    fix f;
+    tk_err err = TK_ERR_INIT;
+    gw_plan with, without, bad;
+    ca_prompt prompt = {.text = TK_STR("Once upon")};
+    ca_request request = {.dialect = CA_COMPLETIONS, .prompts = &prompt, .n_prompts = 1};
+    fix_init(&f, gwfix_template);
+    gw_model *model = model_with_bos();
+    gw_ask ask = {.model = model, .request = &request};
+    assert_int_equal(gw_episodes_plan(&with, f.episodes, &ask, NULL), TINKC_OK);
+    request.params.no_special = true;
+    assert_int_equal(gw_episodes_plan(&without, f.episodes, &ask, NULL), TINKC_OK);
+    assert_int_equal(with.n, without.n + 1);
+    assert_int_equal(with.ids[0], 0);
+    assert_memory_equal(with.ids + 1, without.ids, without.n * sizeof(int32_t));
+    ask.episode = TK_STR("c");
+    assert_int_equal(gw_episodes_plan(&bad, f.episodes, &ask, &err), TINKC_E_INVALID);
+    assert_non_null(strstr(err.message, "add_special_tokens"));
+    gw_plan_dispose(&with);
+    gw_plan_dispose(&without);
+    gw_model_release(model);
+    fix_dispose(&f);
+}
+
 /* ---- rewards ---- */
 
 static void test_rewards(void **state)
@@ -674,6 +725,7 @@ int main(void)
         cmocka_unit_test(test_other_tokenizer),
         cmocka_unit_test(test_other_weights),
         cmocka_unit_test(test_completions),
+        cmocka_unit_test(test_completions_without_special_tokens),
         cmocka_unit_test(test_rewards),
         cmocka_unit_test(test_memory),
         cmocka_unit_test(test_in_memory_only),
