@@ -4,7 +4,7 @@
 MAKEFLAGS += --no-print-directory
 PREFIX ?= /usr/local
 
-.PHONY: all build deps ready test check bench interop drift soak mutate demo first rl fuzz fuzz-server docs dist dist-test deb \
+.PHONY: all build deps ready test check bench browser interop drift soak mutate demo first rl fuzz fuzz-server docs dist dist-test deb \
 	deb-test install wheel clean
 all: build
 
@@ -31,6 +31,10 @@ bench: ready
 
 interop: ready
 	@scripts/interop.sh
+
+# the console in a real browser
+browser: ready
+	@scripts/browser.sh
 
 # asks the package index for SDK versions newer than the recorded ones
 drift:

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that building and testing need, where they are missing.
 # Touches the network only when something is missing.
-#   scripts/deps.sh [check|bench|interop|deb]   also what gates and fuzzing, benchmarks, comparisons
-#                                               with others, or Debian packages and their test need
+#   scripts/deps.sh [check|bench|interop|deb|browser]   also what gates and fuzzing, benchmarks,
+#       comparisons with others, Debian packages and their test, or tests in a browser need
 # Elsewhere than on Debian it installs nothing and says so: the build names what it misses.
 set -eu
 
@@ -19,6 +19,7 @@ check) packages="$packages ccache clang-14 libclang-rt-14-dev llvm-14 clang-form
 bench) packages="$packages libopenblas0-pthread python3-venv valgrind" ;;
 interop) packages="$packages python3-venv" ;;
 deb) packages="$packages debhelper dpkg-dev fakeroot lintian mandoc debootstrap" ;;
+browser) packages="$packages chromium chromium-driver fonts-dejavu-core" ;;
 esac
 case ${1:-} in
 bench | interop) # from Debian only where no other is installed

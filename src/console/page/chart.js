@@ -211,6 +211,7 @@ export function chart(options) {
     fill(view, drawn.root);
     if (!m.any) view.append(el('p', {class: 'none'}, o.none || 'No values yet.'));
     if (at !== null) point(at);
+    if (from !== null && mark) overlay.append(mark);
   }
 
   function nearest(l, x) {

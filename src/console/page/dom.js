@@ -29,6 +29,19 @@ export function fill(node, ...children) {
   return add(node, children);
 }
 
+const able = node => [...node.querySelectorAll('a[href], button, input, select, textarea, [tabindex]')];
+const sign = node => (node.closest('[data-key]')?.dataset.key || '') + node.tagName + (node.getAttribute('aria-label') || node.textContent);
+
+/* As fill, for what changes while somebody works with it: the focus stays where it was. */
+export function refill(node, ...children) {
+  const at = able(node).indexOf(document.activeElement), own = at >= 0 && sign(document.activeElement);
+  fill(node, children);
+  if (at < 0) return node;
+  const now = able(node);
+  (now[at] && sign(now[at]) === own ? now[at] : now.find(n => sign(n) === own))?.focus({preventScroll: true});
+  return node;
+}
+
 const SVG = 'http://www.w3.org/2000/svg';
 
 export function svg(tag, props, ...children) {
@@ -63,6 +76,11 @@ export function num(value) {
 
 export function count(value) {
   return value === null || value === undefined ? '–' : value.toLocaleString('en').replaceAll(',', '\u202f');
+}
+
+/* "1 token", "2 tokens". */
+export function many(value, word) {
+  return count(value) + ' ' + word + (value === 1 ? '' : 's');
 }
 
 export function bytes(value) {

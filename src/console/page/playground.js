@@ -1,5 +1,5 @@
 // Talk to a model: chat or plain text, one or two sets of weights, other tokens.
-import {el, fill, visible, short, select, field, note, dialog} from './dom.js';
+import {el, fill, many, visible, short, span, select, field, note, dialog} from './dom.js';
 import {api, post, stream} from './api.js';
 import {tokenView, probability} from './tokens.js';
 
@@ -72,8 +72,8 @@ function pane(models, model, settings) {
     } catch (error) {
       end = error.name === 'AbortError' ? 'stopped' : error.message;
     }
-    const n = a.tokens.length - had, s = (performance.now() - began) / 1000;
-    a.state.textContent = n + ' tokens in ' + s.toFixed(1) + ' s · ' + end;
+    const n = a.tokens.length - had;
+    a.state.textContent = many(n, 'token') + ' in ' + span(performance.now() - began) + ' · ' + end;
     a.node.dataset.done = 'true';
     busy = false;
     settings.changed();
@@ -185,7 +185,7 @@ export function showPlayground(box, {query, alive, fail, title}) {
 
   async function say() {
     const words = text.value;
-    if (!words.trim() || panes.some(p => p.busy)) return;
+    if (!words.trim() || !panes.length || panes.some(p => p.busy)) return;
     if (kept.mode === 'chat') text.value = '';
     await Promise.all(panes.map(p => p.send(words)));
   }

@@ -1,5 +1,5 @@
 // Samples and episodes as text.
-import {el, fill, num, count, timeTag, when, visible, short, shortId, empty, debounce, throttle, select, note, sure} from './dom.js';
+import {el, fill, refill, num, count, many, timeTag, when, visible, short, shortId, empty, debounce, throttle, select, note, sure} from './dom.js';
 import {api, live, post} from './api.js';
 import {tokenView, tokenLegend, colorings} from './tokens.js';
 
@@ -29,6 +29,7 @@ export function showRollouts(box, {path, query, alive, fail, title}) {
 }
 
 function choose(list, key) {
+  list.dataset.at = key;
   for (const a of list.querySelectorAll('a')) {
     if (a.dataset.key === key) a.setAttribute('aria-current', 'true'); else a.removeAttribute('aria-current');
   }
@@ -47,7 +48,7 @@ function item(key, href, onopen, ...children) {
 // ---- samples ----
 
 function samples({list, detail, search, alive, fail, query}, kind, first) {
-  let rows = [], next = null, text = '', recording = true, fresh = 0;
+  let rows = [], next = null, text = '', recording = true, fresh = 0, opened = 0;
   const run = query.get('run');
 
   function render() {
@@ -56,13 +57,14 @@ function samples({list, detail, search, alive, fail, query}, kind, first) {
         'tinkc sample --base-url ' + location.origin + ' "Hello"') : empty('Samples are not recorded', 'The server was started with --no-samples.'));
       return;
     }
-    fill(list, fresh > 0 && el('p', {}, el('button', {class: 'small', onclick: () => load()}, fresh + ' new')),
+    refill(list, fresh > 0 && el('p', {}, el('button', {class: 'small', onclick: () => load()}, fresh + ' new')),
       !rows.length && el('p', {class: 'soft'}, next ? 'Nothing found yet.' : 'No sample matches.'),
       el('ul', {class: 'items'}, rows.map(s => item('s' + s.id, '#/rollouts/samples/' + s.id, () => open(s.id),
         el('span', {class: 'text'}, short(visible(s.text || '(empty)'), 140)),
-        el('small', {title: s.model}, short(visible((s.path ? 'tuned ' : '') + (s.model || '').split('/').pop()), 24) + ' · ' + s.tokens + ' tokens · ' + num(s.mean_logprob) + ' · ', timeTag(s.time_ms))))),
+        el('small', {title: s.model}, short(visible((s.path ? 'tuned ' : '') + (s.model || '').split('/').pop()), 24) + ' · ' + many(s.tokens, 'token') + ' · ' + num(s.mean_logprob) + ' · ', timeTag(s.time_ms))))),
       next !== null && el('p', {}, el('button', {class: 'small', onclick: () => load(next)}, text ? 'Search further' : 'Show more')),
       rows.length > 0 && el('p', {}, el('button', {class: 'small danger', onclick: forgetAll}, 'Delete all samples')));
+    choose(list, list.dataset.at);
   }
 
   async function load(before) {
@@ -74,34 +76,36 @@ function samples({list, detail, search, alive, fail, query}, kind, first) {
       recording = answer.recording !== false;
       fresh = before ? fresh : 0;
       render();
-      if (!detail.firstChild && rows.length && innerWidth > 900) open(rows[0].id);
+      if (!detail.firstChild && !first && !opened && rows.length && innerWidth > 900) open(rows[0].id);
     } catch (error) { fail(error); }
   }
 
   async function forgetAll() {
     if (!await sure('Delete all samples?', 'Texts and log-probabilities are gone afterwards; runs and checkpoints stay.', 'Delete')) return;
-    try { const n = await api.forget(); note(n.deleted + ' deleted.'); fill(detail); load(); } catch (error) { note(error.message, 'bad'); }
+    try { const n = await api.forget(); note(n.deleted + ' deleted.'); fill(detail); opened = 0; load(); } catch (error) { note(error.message, 'bad'); }
   }
 
   async function open(id) {
+    const turn = ++opened;
     choose(list, 's' + id);
     try {
       const s = await api.sample(id);
-      if (alive()) { fill(detail, sampleView(s, () => { fill(detail); load(); }, openGroup)); focusNarrow(detail); }
+      if (alive() && turn === opened) { fill(detail, sampleView(s, () => { fill(detail); opened = 0; load(); }, openGroup)); focusNarrow(detail); }
     } catch (error) { if (alive()) fill(detail, el('p', {class: 'bad', role: 'alert'}, error.message)); }
   }
 
   async function openGroup(group) {
+    const turn = ++opened;
     try {
       const answer = await api.samples({group});
       const all = await Promise.all(answer.samples.slice(0, 16).map(s => api.sample(s.id)));
-      if (!alive()) return;
+      if (!alive() || turn !== opened) return;
       fill(detail, el('h2', {}, 'Group of ' + answer.samples.length), el('p', {class: 'soft'}, 'Sequences of one request, side by side.'),
         coloringChoice(() => openGroup(group)), el('div', {class: 'side'}, all.map(s => {
           const view = tokenView({label: 'Output ' + s.id});
           view.draw(toTokens(s.output), coloring);
           return el('article', {class: 'card'}, el('h3', {}, el('a', {href: '#/rollouts/samples/' + s.id}, 'Sample ' + s.id)),
-            el('p', {class: 'soft'}, s.tokens + ' tokens · mean ' + num(s.mean_logprob) + ' · ' + visible(s.stop || '')), view.node);
+            el('p', {class: 'soft'}, many(s.tokens, 'token') + ' · mean ' + num(s.mean_logprob) + ' · ' + visible(s.stop || '')), view.node);
         })));
       focusNarrow(detail);
     } catch (error) { if (alive()) fill(detail, el('p', {class: 'bad', role: 'alert'}, error.message)); }
@@ -205,7 +209,7 @@ function histogram(h, range, onPick) {
 }
 
 function episodes({list, detail, search, alive, fail}, first) {
-  let rows = [], range = null, offset = 0, more = false, total = 0, bars = null, text = '';
+  let rows = [], range = null, offset = 0, more = false, total = 0, bars = null, text = '', opened = 0;
   function render() {
     if (!total && !bars) {
       fill(list, empty('No episodes yet', 'An agent that talks to /e/NAME/v1 of this server leaves one. Type this in a terminal:',
@@ -213,12 +217,13 @@ function episodes({list, detail, search, alive, fail}, first) {
       return;
     }
     const found = rows.filter(e => !text || e.id.toLowerCase().includes(text.toLowerCase()));
-    fill(list, bars && el('h2', {class: 'minor'}, 'Reward'), histogram(bars, range, r => { range = r; load(0); }),
-      el('p', {class: 'soft'}, count(total) + (total === 1 ? ' episode' : ' episodes') + (range ? ' with a reward from ' + num(range[0]) + ' to ' + num(range[1]) : '')),
+    refill(list, bars && el('h2', {class: 'minor'}, 'Reward'), histogram(bars, range, r => { range = r; load(0); }),
+      el('p', {class: 'soft'}, many(total, 'episode') + (range ? ' with a reward from ' + num(range[0]) + ' to ' + num(range[1]) : '')),
       el('ul', {class: 'items'}, found.map(e => item('e' + e.id, '#/rollouts/episodes/' + encodeURIComponent(e.id), () => open(e.id),
         el('span', {class: 'text'}, short(visible(e.id), 60)), el('b', {class: 'reward'}, Number.isFinite(e.reward) ? num(e.reward) : ''),
-        el('small', {}, e.turns + (e.turns === 1 ? ' turn · ' : ' turns · '), timeTag(e.used_ms))))),
+        el('small', {}, many(e.turns, 'turn') + ' · ', timeTag(e.used_ms))))),
       more && el('p', {}, el('button', {class: 'small', onclick: () => load(offset)}, 'Show more')));
+    choose(list, list.dataset.at);
   }
   async function load(from) {
     try {
@@ -228,15 +233,16 @@ function episodes({list, detail, search, alive, fail}, first) {
       offset = rows.length; more = answer.more; total = answer.total;
       bars = answer.histogram;
       render();
-      if (!detail.firstChild && rows.length && innerWidth > 900 && !first) open(rows[0].id);
+      if (!detail.firstChild && !opened && rows.length && innerWidth > 900 && !first) open(rows[0].id);
     } catch (error) { fail(error); }
   }
   async function open(name) {
+    const turn = ++opened;
     choose(list, 'e' + name);
     try {
       const e = await api.episode(name);
-      if (!alive()) return;
-      fill(detail, episodeView(e, () => { fill(detail); load(0); }));
+      if (!alive() || turn !== opened) return;
+      fill(detail, episodeView(e, () => { fill(detail); opened = 0; load(0); }));
       focusNarrow(detail);
     } catch (error) { if (alive()) fill(detail, el('p', {class: 'bad', role: 'alert'}, error.message)); }
   }

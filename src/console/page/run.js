@@ -1,5 +1,5 @@
 // One run: curves, where the time goes, checkpoints, how to go on from them.
-import {el, fill, num, count, bytes, span, timeTag, when, visible, short, select, save, note, sure, dialog, field,
+import {el, fill, refill, num, count, bytes, span, timeTag, when, visible, short, select, save, note, sure, dialog, field,
   copyButton, throttle, empty} from './dom.js';
 import {api, live} from './api.js';
 import {chart} from './chart.js';
@@ -25,7 +25,7 @@ export function showRun(box, {path, alive, fail, title}) {
   function renderHead() {
     const name = visible(run.name);
     title(name);
-    fill(head, el('p', {class: 'crumbs'}, el('a', {href: '#/runs'}, 'Runs')),
+    refill(head, el('p', {class: 'crumbs'}, el('a', {href: '#/runs'}, 'Runs')),
       el('div', {class: 'head'}, el('h1', {}, short(name, 80)), stateTag(run.state), el('span', {class: 'grow'}),
         copyButton(run.id, 'Copy id')),
       el('dl', {class: 'facts'}, [['Model', visible(run.model || '–')], ['Rank', run.rank ?? '–'], ['Step', count(run.step)],
@@ -41,7 +41,7 @@ export function showRun(box, {path, alive, fail, title}) {
 
   function renderControls() {
     const others = names().filter(n => !main.includes(n));
-    fill(controls,
+    refill(controls,
       el('label', {}, 'Metric ', select(names(), main[0], v => { main = [v, ...(v === 'loss' && names().includes('eval_loss') ? ['eval_loss'] : [])]; load(); },
         {id: 'metric'})),
       others.length > 0 && el('label', {}, 'with ', select([['', '–'], ...others], '', v => { if (v) { main.push(v); load(); } }, {id: 'metric-more'})),
@@ -85,7 +85,7 @@ export function showRun(box, {path, alive, fail, title}) {
 
   function renderTiles() {
     const tiles = (run.metrics || []).length > 1 ? names() : [];
-    fill(small, tiles.map(n => {
+    refill(small, tiles.map(n => {
       const m = run.metrics.find(x => x.name === n);
       return el('button', {class: 'tile', 'aria-pressed': String(main.includes(n)), onclick: () => {
         main = main.includes(n) && main.length > 1 ? main.filter(x => x !== n) : main.includes(n) ? main : [n];
@@ -147,7 +147,7 @@ export function showRun(box, {path, alive, fail, title}) {
   }
 
   function pointRow(c) {
-    return el('tr', {data: {checkpoint: c.id}},
+    return el('tr', {data: {checkpoint: c.id, key: c.id}},
       el('th', {scope: 'row'}, visible(c.id), el('small', {}, c.kind === 'training' ? 'can be resumed' : 'for sampling', c.public ? ' · public' : '')),
       el('td', {class: 'n'}, c.step ?? '–'), el('td', {class: 'n wide'}, bytes(c.size_bytes)), el('td', {class: 'wide'}, timeTag(c.created_ms)),
       el('td', {class: 'wide', title: c.expires_ms ? when(c.expires_ms) : ''}, c.expires_ms ? timeTag(c.expires_ms) : 'never'),
@@ -163,7 +163,7 @@ export function showRun(box, {path, alive, fail, title}) {
 
   function renderPoints() {
     const all = run.checkpoints || [];
-    fill(points, el('h2', {}, 'Checkpoints'), all.length === 0
+    refill(points, el('h2', {}, 'Checkpoints'), all.length === 0
       ? el('p', {class: 'soft'}, 'None yet. A run saves with save_state and save_weights_for_sampler; tinkc train does it every 50 steps (--save-every).')
       : el('div', {class: 'scroll'}, el('table', {}, el('caption', {class: 'away'}, 'Checkpoints of this run'),
         el('thead', {}, el('tr', {}, ['Checkpoint', 'Step', 'Size', 'Saved', 'Expires', 'Actions'].map((t, i) =>
@@ -191,7 +191,7 @@ export function showRun(box, {path, alive, fail, title}) {
         sampler && 'tinkc_service_create_sampling_wait(&sampling, service, NULL,\n    ' + text(sampler.path) + ', NULL, &err);'],
     };
     const now = code[tab].filter(Boolean).join('\n\n');
-    fill(resume, el('div', {class: 'row'}, el('h2', {}, 'Go on from here'), el('span', {class: 'grow'}),
+    refill(resume, el('div', {class: 'row'}, el('h2', {}, 'Go on from here'), el('span', {class: 'grow'}),
       el('div', {class: 'tabs', role: 'group', 'aria-label': 'Language'}, Object.keys(code).map(k =>
         el('button', {class: 'small', 'aria-pressed': String(k === tab), onclick: () => { tab = k; renderResume(); }}, k)))),
     el('div', {class: 'code'}, el('pre', {tabindex: 0}, now), copyButton(now)));

@@ -1,5 +1,5 @@
 // The list of runs, and several of them over each other.
-import {el, fill, num, count, timeTag, short, shortId, visible, empty, debounce, throttle, select, save, note} from './dom.js';
+import {el, fill, refill, num, count, timeTag, short, shortId, visible, empty, debounce, throttle, select, save, note} from './dom.js';
 import {api, live} from './api.js';
 import {chart, spark} from './chart.js';
 import {axis, toLine, sortMetrics} from './series.js';
@@ -35,7 +35,7 @@ export function showRuns(box, {query, alive, fail, title}) {
 
   function row(run) {
     const name = short(visible(run.name), 60);
-    return el('tr', {data: {run: run.id}},
+    return el('tr', {data: {run: run.id, key: run.id}},
       el('td', {class: 'pick'}, el('input', {type: 'checkbox', checked: picked.has(run.id), 'aria-label': 'Compare ' + name,
         onchange: e => pick(run, e.target.checked)})),
       el('th', {scope: 'row'}, el('a', {href: '#/runs/' + encodeURIComponent(run.id), title: run.id}, name),
@@ -56,7 +56,7 @@ export function showRuns(box, {query, alive, fail, title}) {
     } else if (!runs.length) {
       fill(list, el('p', {class: 'soft'}, 'No run matches.'));
     } else {
-      fill(list, el('div', {class: 'scroll'}, el('table', {class: 'runs'},
+      refill(list, el('div', {class: 'scroll'}, el('table', {class: 'runs'},
         el('caption', {class: 'away'}, 'Training runs, newest activity first'),
         el('thead', {}, el('tr', {}, el('th', {scope: 'col'}, el('span', {class: 'away'}, 'Compare')),
           ['Run', 'State', 'Loss', null, 'Step', 'Tokens', 'Active'].map((text, i) =>
@@ -80,7 +80,7 @@ export function showRuns(box, {query, alive, fail, title}) {
 
   const reload = throttle(1000, () => alive() && load());
   const stop = live((event, data) => {
-    if (event === 'run' || event === 'reset' || event === 'hello') reload();
+    if (event === 'run' || event === 'reset') reload();
     if (event !== 'step') return;
     const run = runs.find(r => r.id === data.run);
     if (!run) { reload(); return; }
@@ -112,7 +112,7 @@ function makeComparison(box, picked, alive, clear) {
   }
 
   function renderControls() {
-    fill(controls, el('label', {}, 'Metric ', select(metrics, metric, v => { metric = v; load(); })),
+    refill(controls, el('label', {}, 'Metric ', select(metrics, metric, v => { metric = v; load(); })),
       el('label', {}, 'By ', select(Object.entries(axis), by, v => { by = v; zoom = null; load(); })),
       el('label', {}, 'Smoothing ', el('input', {type: 'range', min: 0, max: 0.99, step: 0.01, value: weight,
         oninput: e => { weight = Number(e.target.value); drawAll(); }})),

@@ -56,8 +56,9 @@ export function showServer(box, {alive, fail, title}) {
     try {
       const s = await api.server();
       if (!alive()) return;
-      const place = scrollY;
+      const place = scrollY, inner = [...box.querySelectorAll('.scroll, .log')].map(n => [n.scrollLeft, n.scrollTop]);
       render(s);
+      [...box.querySelectorAll('.scroll, .log')].forEach((n, i) => { if (inner[i]) [n.scrollLeft, n.scrollTop] = inner[i]; });
       scrollTo(0, place);
       first = false;
     } catch (error) { if (first) fail(error); }

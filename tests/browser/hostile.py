@@ -1,0 +1,18 @@
+"""Texts that a model or a user may produce, and that must be seen as text."""
+
+SCRIPT = "<script>window.__hacked=1</script><img src=x onerror=\"window.__hacked=2\">"
+TERMINAL = "\x1b[31mred\x1b[0m\x07\x9b2J"
+RTL = "abc \u202egnp.exe\u202c \u05d0\u05d1\u05d2 \u200f\u200bzero"
+BROKEN = "caf\ufffd \ufffd\ufffd end"  # what bytes that are not UTF-8 have become
+LINE = "x" * 1_000_000
+NAME = SCRIPT + " " + RTL + " " + TERMINAL + " " + "long" * 40
+
+# What the page shows in place of what cannot be seen.
+SEEN_TERMINAL = "\u241b[31mred\u241b[0m\u2407\u27e8U+009B\u27e92J"
+SEEN_RTL = "abc \u27e8U+202E\u27e9gnp.exe\u27e8U+202C\u27e9 \u05d0\u05d1\u05d2 \u27e8U+200F\u27e9\u27e8U+200B\u27e9zero"
+
+
+def samples(first):
+    """(number, pieces of the output), one for each kind."""
+    return [(first, ["Look: ", SCRIPT, TERMINAL]), (first + 1, [RTL]), (first + 2, [BROKEN, "\u0000", "\n\n", ""]),
+            (first + 3, [LINE]), (first + 4, ["word "] * 20_000)]
