@@ -1,6 +1,7 @@
 /* Files over plain POSIX calls; every one of them is retried on EINTR where it may be. */
 #include "base/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -342,4 +343,35 @@ char *tk_file_join(const char *dir, const char *name)
         memcpy(path + n_dir + slash, name, n_name + 1);
     }
     return path;
+}
+
+/* ---- directories ---- */
+
+static bool is_among(const char *name, const char *const *known, size_t n)
+{
+    bool found = strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+    for (size_t i = 0; i < n && !found; i++) {
+        found = strcmp(name, known[i]) == 0;
+    }
+    return found;
+}
+
+tinkc_code tk_file_find_other(char found[256], const char *dir, const char *const *known,
+                              size_t n, tk_err *err)
+{
+    DIR *stream = opendir(dir);
+    const struct dirent *entry;
+    if (stream == NULL) {
+        return tk_err_sys(err, errno, "%s", dir);
+    }
+    found[0] = '\0';
+    errno = 0;
+    while (found[0] == '\0' && (entry = readdir(stream)) != NULL) {
+        if (!is_among(entry->d_name, known, n)) {
+            (void)snprintf(found, 256, "%s", entry->d_name);
+        }
+    }
+    int errnum = found[0] == '\0' ? errno : 0;
+    (void)closedir(stream);
+    return errnum == 0 ? TINKC_OK : tk_err_sys(err, errnum, "%s", dir);
 }

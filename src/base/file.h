@@ -52,4 +52,10 @@ TK_NODISCARD tinkc_code tk_file_sync_directory(const char *path, tk_err *err);
  * frees it with tk_free; NULL when out of memory. Neither is checked for ".." . */
 TK_NODISCARD char *tk_file_join(const char *dir, const char *name);
 
+/* Finds an entry of a directory that is none of `known`, nor "." or "..": its name, cut to
+ * 255 bytes, or "" when there is none. */
+TK_NODISCARD tinkc_code tk_file_find_other(char found[256], const char *dir,
+                                           const char *const *known, size_t n,
+                                           tk_err *err);
+
 #endif

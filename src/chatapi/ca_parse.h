@@ -86,6 +86,8 @@ bool ca_scan_is_space(char c);
 /* Skips white space; MORE when nothing else is there. */
 ca_step ca_scan_space(ca_scan *scan);
 ca_step ca_scan_literal(ca_scan *scan, tk_str literal);
+/* White space, then one of two literals: *is_first says which. */
+ca_step ca_scan_either(bool *is_first, ca_scan *scan, tk_str first, tk_str second);
 /* Moves over the literal, with white space in front of it, to the state `next`. */
 ca_step ca_scan_then(ca_scan *scan, tk_str literal, int next);
 /* Moves to the literal, which may be at most max bytes away from `from`. */

@@ -46,20 +46,15 @@ static ca_step scan_begin(ca_scan *scan)
 
 static ca_step scan_argument(ca_scan *scan)
 {
-    ca_step step = ca_scan_space(scan);
-    if (step != CA_STEP_OK) {
-        return step;
-    }
-    step = ca_scan_literal(scan, TK_STR(PARAMETER));
+    bool is_key = false;
+    ca_step step =
+        ca_scan_either(&is_key, scan, TK_STR(PARAMETER), TK_STR("</｜DSML｜invoke>"));
     if (step == CA_STEP_OK) {
         scan->id_from = scan->at;
         scan->id_to = 0;
-        scan->state = KEY;
-        return step;
+        scan->state = is_key ? KEY : DONE;
     }
-    ca_step end = ca_scan_literal(scan, TK_STR("</｜DSML｜invoke>"));
-    scan->state = end == CA_STEP_OK ? DONE : ARGUMENT;
-    return end == CA_STEP_NO ? step : end;
+    return step;
 }
 
 static ca_step scan_kind(ca_scan *scan)

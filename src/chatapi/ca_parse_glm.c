@@ -22,19 +22,14 @@ static ca_step scan_name(ca_scan *scan)
 
 static ca_step scan_argument(ca_scan *scan)
 {
-    ca_step step = ca_scan_space(scan);
-    if (step != CA_STEP_OK) {
-        return step;
-    }
-    step = ca_scan_literal(scan, TK_STR("<arg_key>"));
+    bool is_key = false;
+    ca_step step =
+        ca_scan_either(&is_key, scan, TK_STR("<arg_key>"), TK_STR("</tool_call>"));
     if (step == CA_STEP_OK) {
         scan->id_from = scan->at;
-        scan->state = KEY;
-        return step;
+        scan->state = is_key ? KEY : DONE;
     }
-    ca_step end = ca_scan_literal(scan, TK_STR("</tool_call>"));
-    scan->state = end == CA_STEP_OK ? DONE : ARGUMENT;
-    return end == CA_STEP_NO ? step : end;
+    return step;
 }
 
 static ca_step scan_key(ca_scan *scan)

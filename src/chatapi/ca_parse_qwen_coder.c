@@ -36,19 +36,14 @@ static ca_step scan_start(ca_scan *scan)
 
 static ca_step scan_parameter(ca_scan *scan)
 {
-    ca_step step = ca_scan_space(scan);
-    if (step != CA_STEP_OK) {
-        return step;
-    }
-    step = ca_scan_literal(scan, TK_STR("<parameter="));
+    bool is_key = false;
+    ca_step step =
+        ca_scan_either(&is_key, scan, TK_STR("<parameter="), TK_STR("</function>"));
     if (step == CA_STEP_OK) {
         scan->id_from = scan->at;
-        scan->state = KEY;
-        return step;
+        scan->state = is_key ? KEY : END;
     }
-    ca_step end = ca_scan_literal(scan, TK_STR("</function>"));
-    scan->state = end == CA_STEP_OK ? END : PARAMETER;
-    return end == CA_STEP_NO ? step : end;
+    return step;
 }
 
 static ca_step scan_value(ca_scan *scan)

@@ -31,6 +31,21 @@ ca_step ca_scan_literal(ca_scan *scan, tk_str literal)
     return CA_STEP_OK;
 }
 
+ca_step ca_scan_either(bool *is_first, ca_scan *scan, tk_str first, tk_str second)
+{
+    ca_step step = ca_scan_space(scan);
+    if (step != CA_STEP_OK) {
+        return step;
+    }
+    step = ca_scan_literal(scan, first);
+    *is_first = step == CA_STEP_OK;
+    if (*is_first) {
+        return step;
+    }
+    ca_step other = ca_scan_literal(scan, second);
+    return other == CA_STEP_NO ? step : other;
+}
+
 ca_step ca_scan_then(ca_scan *scan, tk_str literal, int next)
 {
     ca_step step = ca_scan_space(scan);

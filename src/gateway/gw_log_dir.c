@@ -46,30 +46,12 @@ static bool read_name(uint32_t *out, const char *name)
 
 /* ---- whose it is ---- */
 
-static bool is_nothing(const char *name)
-{
-    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
-           strcmp(name, "lock") == 0 || strcmp(name, "lost+found") == 0;
-}
+/* What a directory without a mark may have and still be new. */
+static const char *const nothing[] = {"lock", "lost+found"};
 
-/* Finds an entry that a new directory does not have; `found` is its name, or "". */
 static tinkc_code find_stranger(char found[256], const char *path, tk_err *err)
 {
-    DIR *dir = opendir(path);
-    const struct dirent *entry;
-    if (dir == NULL) {
-        return tk_err_sys(err, errno, "%s", path);
-    }
-    found[0] = '\0';
-    errno = 0;
-    while (found[0] == '\0' && (entry = readdir(dir)) != NULL) {
-        if (!is_nothing(entry->d_name)) {
-            (void)snprintf(found, 256, "%s", entry->d_name);
-        }
-    }
-    int errnum = found[0] == '\0' ? errno : 0;
-    (void)closedir(dir);
-    return errnum == 0 ? TINKC_OK : tk_err_sys(err, errnum, "%s", path);
+    return tk_file_find_other(found, path, nothing, TK_ARRAY_LEN(nothing), err);
 }
 
 static tinkc_code read_mark(tk_str text, const char *path, tk_err *err)

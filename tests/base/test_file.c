@@ -263,6 +263,27 @@ static void test_file_join(void **unused)
     }
 }
 
+static void test_file_find_other(void **unused)
+{
+    static const char *const known[] = {"mine", "lock"};
+    char found[256] = "before";
+    tk_err err = TK_ERR_INIT;
+    char *dir = tk_file_join(root, "whose");
+    assert_non_null(dir);
+    assert_int_equal(tk_file_find_other(found, dir, known, 2, &err), TINKC_E_IO);
+    assert_int_equal(tk_file_mkdirs(dir, 0755, &err), TINKC_OK);
+    assert_int_equal(tk_file_find_other(found, dir, known, 2, &err), TINKC_OK);
+    assert_string_equal(found, "");
+    assert_int_equal(tk_file_replace(in_root("whose/lock"), "", 0, 0644, &err), TINKC_OK);
+    assert_int_equal(tk_file_find_other(found, dir, known, 2, &err), TINKC_OK);
+    assert_string_equal(found, "");
+    assert_int_equal(tk_file_replace(in_root("whose/mined"), "", 0, 0644, &err),
+                     TINKC_OK);
+    assert_int_equal(tk_file_find_other(found, dir, known, 2, &err), TINKC_OK);
+    assert_string_equal(found, "mined");
+    tk_free(dir);
+}
+
 /* The file is as large as the cap: the NUL after it needs one more byte. */
 static bool everything(void *user)
 {
@@ -308,6 +329,7 @@ int main(void)
         file_test(test_file_relative_path),
         file_test(test_file_mkdirs),
         file_test(test_file_join),
+        file_test(test_file_find_other),
         file_test(test_file_sweep),
     };
     return cmocka_run_group_tests_name("file", tests, NULL, NULL);

@@ -1,7 +1,6 @@
 /* See docs/internals/server.md for what is in a data directory. */
 #include "server/store/srv_data.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -91,39 +90,10 @@ tinkc_code srv_data_read_mark(char instance[SRV_DATA_INSTANCE_SIZE],
 
 /* ---- whose it is ---- */
 
-/* Whether a directory without a mark may have this entry and still be new: what programs
- * that look for a server put there, and what a new file system has. */
-static bool is_nothing(const char *name)
-{
-    static const char *const names[] = {".",         "..",        "lock",      "users",
-                                        "tinkc.key", "local.log", "lost+found"};
-    for (size_t i = 0; i < TK_ARRAY_LEN(names); i++) {
-        if (strcmp(name, names[i]) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Finds an entry that a new directory does not have; `found` is its name, or "". */
-static tinkc_code find_stranger(char found[256], const char *data, tk_err *err)
-{
-    DIR *dir = opendir(data);
-    const struct dirent *entry;
-    if (dir == NULL) {
-        return tk_err_sys(err, errno, "%s", data);
-    }
-    found[0] = '\0';
-    errno = 0;
-    while (found[0] == '\0' && (entry = readdir(dir)) != NULL) {
-        if (!is_nothing(entry->d_name)) {
-            (void)snprintf(found, 256, "%s", entry->d_name);
-        }
-    }
-    int errnum = found[0] == '\0' ? errno : 0;
-    (void)closedir(dir);
-    return errnum == 0 ? TINKC_OK : tk_err_sys(err, errnum, "%s", data);
-}
+/* What a directory without a mark may have and still be new: what programs that look for a
+ * server put there, and what a new file system has. */
+static const char *const nothing[] = {"lock", "users", "tinkc.key", "local.log",
+                                      "lost+found"};
 
 /* Earlier versions wrote no mark: their database, also an empty one, is one. */
 static bool has_database(const char *data)
@@ -146,7 +116,7 @@ static tinkc_code check_owner(const char *data, tk_err *err)
     if (code == TINKC_E_NOMEM || code == TINKC_E_UNSUPPORTED) {
         return tk_err_set(err, code, "%s", why.message);
     }
-    code = find_stranger(stranger, data, err);
+    code = tk_file_find_other(stranger, data, nothing, TK_ARRAY_LEN(nothing), err);
     if (code == TINKC_OK && stranger[0] != '\0') {
         code = tk_err_set(err, TINKC_E_CONFIG,
                           "%s is not a data directory of tinkc: it holds %s, and no %s; "
