@@ -47,6 +47,7 @@ static void check_row(const answer *row)
     cafix_dispose(&whole);
 }
 
+/* G-014 */
 static void test_parser_rows(void **unused)
 {
     for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
@@ -213,6 +214,7 @@ static void test_parser_types(void **unused)
 
 /* ---- as early as possible ---- */
 
+/* G-014 */
 static void test_parser_streams(void **unused)
 {
     static const struct {

@@ -1,5 +1,9 @@
 /* Episodes at their edges: what a request continues and what it does not, memory, the end
  * of an episode, restarts, threads. */
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
 #include "base/thread.h"
 #include "support/failmem.h"
 #include "support/fakeclock.h"
@@ -119,6 +123,7 @@ static char *export_of(fix *f, const char *episode)
 #define USER(text)      "{\"role\": \"user\", \"content\": \"" text "\"}"
 #define ASSISTANT(text) "{\"role\": \"assistant\", \"content\": \"" text "\"}"
 
+/* G-002 */
 static void test_reasoning(void **state)
 {
     fix f;
@@ -148,7 +153,8 @@ static void test_reasoning(void **state)
     fix_dispose(&f);
 }
 
-/* The template writes a call with other blanks than the model: what was sampled stays. */
+/* G-003: the template writes a call with other blanks than the model: what was sampled
+ * stays. */
 static void test_tool_call_as_sampled(void **state)
 {
     fix f;
@@ -187,6 +193,7 @@ static const char harmony[] =
     "<|message|>{{ m.content }}<|end|>{% endif %}{% endfor %}{% if add_generation_prompt "
     "%}<|start|>assistant{% endif %}";
 
+/* G-004 */
 static void test_thinking_of_harmony(void **state)
 {
     fix f;
@@ -242,6 +249,7 @@ static void test_no_end(void **state)
     fix_dispose(&f);
 }
 
+/* G-005 */
 static void test_other_tokenizer(void **state)
 {
     fix f;
@@ -259,7 +267,7 @@ static void test_other_tokenizer(void **state)
     fix_dispose(&f);
 }
 
-/* The same tokenizer with other weights goes on, and the export names both. */
+/* G-005: the same tokenizer with other weights goes on, and the export names both. */
 static void test_other_weights(void **state)
 {
     fix f;
@@ -386,6 +394,7 @@ static void test_completions_without_special_tokens(void **state)
 
 /* ---- rewards ---- */
 
+/* G-011 */
 static void test_rewards(void **state)
 {
     fix f;
@@ -419,6 +428,7 @@ static void test_rewards(void **state)
 
 /* ---- memory, the end, files ---- */
 
+/* G-010 */
 static void test_memory(void **state)
 {
     fix f;
@@ -458,6 +468,7 @@ static void test_memory(void **state)
     fix_dispose(&f);
 }
 
+/* G-010 */
 static void test_in_memory_only(void **state)
 {
     fix f;
@@ -588,6 +599,49 @@ static void test_damaged_record(void **state)
     fix_dispose(&f);
 }
 
+/* A file may not grow beyond this; no signal says so. */
+static void limit_files(rlim_t bytes)
+{
+    struct rlimit limit;
+    (void)signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    limit.rlim_cur = bytes;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+/* G-008: it is refused, and was never there: neither now nor after a restart. */
+static void test_turn_that_cannot_be_written(void **state)
+{
+    fix f;
+    char path[128];
+    struct stat st;
+    tk_err err = TK_ERR_INIT;
+    const step second = {.episode = "e",
+                         .messages =
+                             "[" USER("q") "," ASSISTANT("a") "," USER("lost") "]",
+                         .sampled = "x<|end|>"};
+    fix_init(&f, gwfix_template);
+    (void)must(&f, "[" USER("q") "]", "a<|end|>");
+    (void)snprintf(path, sizeof(path), "%s/episodes-00000001.log", f.dir);
+    assert_int_equal(stat(path, &st), 0);
+    limit_files((rlim_t)st.st_size + 9); /* a part of it is written */
+    assert_int_equal(run(&f, &second, NULL, &err), TINKC_E_IO);
+    limit_files(RLIM_INFINITY);
+    gw_plan plan =
+        must(&f, "[" USER("q") "," ASSISTANT("a") "," USER("r") "]", "b<|end|>");
+    assert_int_equal(plan.parent, 0);
+    char *before = export_of(&f, "e");
+    assert_null(strstr(before, "\"turn\":2"));
+    assert_non_null(strstr(before, "\"turns\":[0,1]"));
+    reopen(&f);
+    char *after = export_of(&f, "e");
+    assert_string_equal(before, after);
+    tk_free(before);
+    tk_free(after);
+    fix_dispose(&f);
+}
+
+/* G-011 */
 static void test_export_all(void **state)
 {
     fix f;
@@ -733,6 +787,7 @@ int main(void)
         cmocka_unit_test(test_drop_before_record),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_damaged_record),
+        cmocka_unit_test(test_turn_that_cannot_be_written),
         cmocka_unit_test(test_export_all),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_out_of_memory),

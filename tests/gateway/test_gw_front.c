@@ -128,7 +128,7 @@ static void test_models(void **state)
 
 /* ---- stop strings ---- */
 
-/* The text ends before the stop string, the ids do not. */
+/* G-018: the text ends before the stop string, the ids do not. */
 static void test_stop_string(void **state)
 {
     frontfix f;
@@ -165,7 +165,7 @@ static void test_stop_in_special(void **state)
     frontfix_close(&f);
 }
 
-/* What may begin a stop string is not streamed before it is decided. */
+/* G-018: what may begin a stop string is not streamed before it is decided. */
 static void test_stop_in_stream(void **state)
 {
     frontfix f;
@@ -292,7 +292,7 @@ static void test_continued(void **state)
     frontfix_close(&f);
 }
 
-/* A repeated request of an episode is sampled once and has the same answer. */
+/* G-006: a repeated request of an episode is sampled once and has the same answer. */
 static void test_repeated(void **state)
 {
     frontfix f;
@@ -331,6 +331,7 @@ static void check_wrong(frontfix *f, const wrong *rows, size_t n)
     }
 }
 
+/* G-015, G-017 */
 static void test_errors(void **state)
 {
     static const wrong rows[] = {
@@ -365,6 +366,7 @@ static void test_errors(void **state)
     frontfix_close(&f);
 }
 
+/* G-017 */
 static void test_keys(void **state)
 {
     static const wrong rows[] = {
@@ -382,7 +384,7 @@ static void test_keys(void **state)
     frontfix_close(&f);
 }
 
-/* A body of 100 MB is refused by its length alone. */
+/* G-017: a body of 100 MB is refused by its length alone. */
 static void test_large_body(void **state)
 {
     frontfix f;
@@ -402,7 +404,7 @@ static void test_large_body(void **state)
     frontfix_close(&f);
 }
 
-/* A page that knows the address of this machine cannot ask under its own name. */
+/* G-017: a page that knows the address of this machine cannot ask under its own name. */
 static void test_wrong_host(void **state)
 {
     frontfix f;
@@ -475,6 +477,7 @@ static void check_leaving(const char *body)
     frontfix_close(&f);
 }
 
+/* G-016 */
 static void test_client_leaves(void **state)
 {
     check_leaving("{" SAID "}");
@@ -492,6 +495,7 @@ static void make_long(char *out, size_t words)
     out[4 * words] = '\0';
 }
 
+/* G-016 */
 static void test_slow_reader(void **state)
 {
     frontfix f;
@@ -511,8 +515,8 @@ static void test_slow_reader(void **state)
     frontfix_close(&f);
 }
 
-/* A reader that leaves with megabytes waiting for it holds nothing (frontfix_close looks
- * at the memory). */
+/* G-016: a reader that leaves with megabytes waiting for it holds nothing
+ * (frontfix_close looks at the memory). */
 static void test_slow_reader_leaves(void **state)
 {
     frontfix f;

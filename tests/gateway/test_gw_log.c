@@ -97,6 +97,15 @@ static char *write_some(const char *dir, size_t *n)
     return bytes;
 }
 
+static size_t size_of_file(const char *dir)
+{
+    char path[128];
+    struct stat st;
+    file_of(path, dir);
+    assert_int_equal(stat(path, &st), 0);
+    return (size_t)st.st_size;
+}
+
 static void put_file(const char *dir, const char *bytes, size_t n)
 {
     char path[128];
@@ -104,7 +113,7 @@ static void put_file(const char *dir, const char *bytes, size_t n)
     assert_int_equal(tk_file_replace(path, bytes, n, 0600, NULL), TINKC_OK);
 }
 
-/* A kill in the middle of a write leaves any beginning of the file. */
+/* G-007: a kill in the middle of a write leaves any beginning of the file. */
 static void test_cut_at_every_byte(void **state)
 {
     char dir[64];
@@ -128,6 +137,7 @@ static void test_cut_at_every_byte(void **state)
         check_found(log, &f, 0, full);
         gw_log_get_stats(&stats, log);
         assert_int_equal(stats.damaged, 0);
+        assert_true(full == 0 || size_of_file(dir) == ends[full - 1]);
         assert_int_equal(append(log, (uint32_t)full, NULL), TINKC_OK); /* it goes on */
         gw_log_close(log);
         log = open_log(dir, &f, NULL);
@@ -138,7 +148,7 @@ static void test_cut_at_every_byte(void **state)
     gwfix_remove(dir);
 }
 
-/* One flipped bit costs one record, which is reported; none is invented. */
+/* G-007: one flipped bit costs one record, which is reported; none is invented. */
 static void test_flip_every_byte(void **state)
 {
     char dir[64];
@@ -202,6 +212,7 @@ static int fault_sync(int fd)
 
 static const gw_log_calls faults = {fault_pwrite, fault_sync};
 
+/* G-008 */
 static void test_full_disk(void **state)
 {
     char dir[64];
@@ -224,6 +235,7 @@ static void test_full_disk(void **state)
     gwfix_remove(dir);
 }
 
+/* G-008 */
 static void test_failed_sync(void **state)
 {
     char dir[64];
@@ -276,6 +288,7 @@ static void test_directory(void **state)
 
 /* ---- files ---- */
 
+/* G-009 */
 static void test_files_go_oldest_first(void **state)
 {
     char dir[64];
@@ -321,7 +334,8 @@ static void test_files_go_oldest_first(void **state)
     gwfix_remove(dir);
 }
 
-/* A file whose head is damaged stays, and those after it go as if it were not there. */
+/* G-009: a file whose head is damaged stays, and those after it go as if it were not
+ * there. */
 static void test_damaged_head_holds_up_nothing(void **state)
 {
     char dir[64], path[128], *kept = NULL;

@@ -51,6 +51,7 @@ static gw_repeats *make(const tk_clock *clock, size_t max_bytes)
     return r;
 }
 
+/* G-006 */
 static void test_one_answer(void **state)
 {
     gw_repeats *r = make(NULL, 0);
@@ -72,6 +73,7 @@ static void test_one_answer(void **state)
     gw_repeats_free(r);
 }
 
+/* G-006 */
 static void test_what_is_another_request(void **state)
 {
     gw_repeats *r = make(NULL, 0);

@@ -595,6 +595,7 @@ out:
     gwfix_remove(dir);
 }
 
+/* G-001 */
 static void test_our_template(void **state)
 {
     for (unsigned seed = 0; seed < 4; seed++) {
@@ -602,6 +603,7 @@ static void test_our_template(void **state)
     }
 }
 
+/* G-001 */
 static void test_templates_of_tests(void **state)
 {
     static const char *const names[] = {"chatml", "headers", "brackets", "marked",

@@ -91,7 +91,7 @@ static tk_str sequences(fix *f, int port, const char *episode, const char *route
     return tk_str_of(at);
 }
 
-/* Ids and log-probabilities are the same, to the last digit. */
+/* G-012: ids and log-probabilities are the same, to the last digit. */
 static void test_gateway_gives_the_same(void **state)
 {
     static const struct {
@@ -152,7 +152,7 @@ static void test_gateway_wants_the_key(void **state)
     close_fix(&f);
 }
 
-/* A model of another name is refused with the one that there is. */
+/* G-019: a model of another name is refused with the one that there is. */
 static void test_gateway_models(void **state)
 {
     fix f;
@@ -195,6 +195,7 @@ static void test_gateway_options(void **state)
 
 /* ---- launch ---- */
 
+/* G-020 */
 static void test_launch_runs_the_agent(void **state)
 {
     program p;

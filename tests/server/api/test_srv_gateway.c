@@ -72,7 +72,7 @@ static void compare(srvfix *f, const exported *had, const char *weights, int max
     }
 }
 
-/* Whole and streamed answers, of the base model and of a checkpoint. */
+/* G-012: whole and streamed answers, of the base model and of a checkpoint. */
 static void test_srv_gateway_samples_the_same(void **state)
 {
     restfix t;
@@ -130,7 +130,7 @@ static void test_srv_gateway_keeps_episodes(void **state)
     srvfix_close(&f);
 }
 
-/* Log-probabilities of a prompt are those of the Tinker API, at temperature 1. */
+/* G-013: log-probabilities of a prompt are those of the Tinker API, at temperature 1. */
 static void test_srv_gateway_scores_prompts(void **state)
 {
     srvfix f;
@@ -182,7 +182,7 @@ static void test_srv_gateway_models(void **state)
     srvfix_close(&f);
 }
 
-/* Beside stops, too: only they and the limit end it. */
+/* G-019: beside stops, too: only they and the limit end it. */
 static void test_srv_gateway_ignores_the_end(void **state)
 {
     srvfix f;
