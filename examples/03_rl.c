@@ -3,7 +3,6 @@
  * explains it.
  *
  *     TINKER_BASE_URL=http://127.0.0.1:8000 ./03_rl [seed] */
-#include <math.h>
 #include <string.h>
 
 #include "example.h"
@@ -13,7 +12,7 @@
 #define ANSWERS   8  /* to each of them: a group */
 
 static tinkc_tokenizer *tokenizer;
-static uint64_t state; /* of random_below */
+static uint64_t seed, asked, state; /* of the run; questions; of random_below */
 
 static int random_below(int n)
 {
@@ -42,7 +41,7 @@ static void ask(group *g, tinkc_sampling *sampling)
     params.stop_tokens = &end;
     params.stop_tokens_n = 1;
     params.has_seed = true;
-    params.seed = (uint64_t)random_below(INT32_MAX);
+    params.seed = tinkc_rl_seed(seed, asked++, 0, 0);
     tinkc_sample_options options = TINKC_SAMPLE_OPTIONS_INIT;
     options.num_samples = ANSWERS;
     g->future = tinkc_sampling_sample(sampling, g->prompt, &params, &options);
@@ -50,10 +49,12 @@ static void ask(group *g, tinkc_sampling *sampling)
 
 /* The data of one question; none when all answers were equally good. Each answer is trained
  * with its advantage: how much better than the group it was. Returns the mean. */
-static double judge(group *g, tinkc_datum **data, size_t *data_n)
+static double judge(group *g, tinkc_datum **data, size_t *n)
 {
     tinkc_samples *samples = NULL;
     double rewards[ANSWERS], mean = 0;
+    bool differ = false, scale = true; /* divide by the standard deviation */
+    const tinkc_rl_advantage_options how = {sizeof(how), TINKC_RL_BASELINE_MEAN, scale};
     check(tinkc_future_await_samples(&samples, &g->future, &err));
     for (size_t k = 0; k < ANSWERS; k++) {
         char *text = NULL;
@@ -62,10 +63,10 @@ static double judge(group *g, tinkc_datum **data, size_t *data_n)
         mean += rewards[k] / ANSWERS;
         tinkc_text_free(&text);
     }
-    double deviation = sqrt(mean * (1 - mean)); /* of numbers that are 0 or 1 */
-    for (size_t k = 0; k < ANSWERS && deviation > 0; k++) {
-        check(tinkc_samples_datum(&data[(*data_n)++], samples, k, g->prompt,
-                                  (rewards[k] - mean) / deviation, &err));
+    check(tinkc_rl_advantages(rewards, &differ, rewards, ANSWERS, &how, &err));
+    for (size_t k = 0; k < ANSWERS && differ; k++) { /* rewards are advantages now */
+        check(
+            tinkc_samples_datum(&data[(*n)++], samples, k, g->prompt, rewards[k], &err));
     }
     tinkc_samples_free(&samples);
     tinkc_model_input_free(&g->prompt);
@@ -110,7 +111,7 @@ int main(int argc, char **argv)
     adam.eps = 1e-8;
     options.adam = &adam;
     lora.has_seed = true;
-    lora.seed = state = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
+    lora.seed = seed = state = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
     check(tinkc_service_open(&service, NULL, &err));
     check(tinkc_service_create_training_wait(&training, service, MODEL, &lora, &err));
     check(tinkc_training_get_tokenizer(&tokenizer, training, NULL, &err));
@@ -121,8 +122,7 @@ int main(int argc, char **argv)
     printf("reward: %.3f at the start, %.3f at the end\n", rewards[0],
            rewards[STEPS - 1]);
     tinkc_tokenizer_free(&tokenizer);
-    /* Servers hold only a few models. */
-    check(tinkc_training_unload_wait(training, &err));
+    check(tinkc_training_unload_wait(training, &err)); /* servers hold only a few */
     tinkc_training_close(&training);
     tinkc_service_close(&service);
     return 0;

@@ -2,7 +2,6 @@
  * prints the same rewards for the same seed. docs/guide/rl.md explains it.
  *
  *     TINKER_BASE_URL=http://127.0.0.1:8000 ./03_rl [seed] */
-#include <cmath>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -13,7 +12,8 @@ constexpr int steps = 14;
 constexpr int questions = 16; /* of a step */
 constexpr int answers = 8;    /* to each of them: a group */
 
-static std::uint64_t state; /* of random_below */
+static std::uint64_t seed, asked; /* of the run; questions so far */
+static std::uint64_t state;       /* of random_below */
 
 static int random_below(int n)
 {
@@ -38,7 +38,7 @@ static group ask(const tinkc::sampling &sampling, const tinkc::tokenizer &tokeni
     const std::int32_t end[] = {tokenizer.end()}; /* a server may need to know it */
     tinkc::sampling_params params;
     params.max_tokens = 6;
-    params.with_stop(end).with_seed(static_cast<std::uint64_t>(random_below(INT32_MAX)));
+    params.with_stop(end).with_seed(tinkc::rl_seed(seed, asked++, 0, 0));
     g.future = sampling.sample(g.prompt, params, tinkc::sample_options(answers));
     return g;
 }
@@ -54,9 +54,11 @@ static double judge(group &g, const tinkc::tokenizer &tokenizer,
         rewards[k] = samples.text(k, tokenizer, false) == g.answer ? 1 : 0;
         mean += rewards[k] / answers;
     }
-    double deviation = std::sqrt(mean * (1 - mean)); /* of numbers that are 0 or 1 */
-    for (std::size_t k = 0; k < answers && deviation > 0; k++) {
-        data.push_back(samples.rollout(k, g.prompt, (rewards[k] - mean) / deviation));
+    tinkc::rl_advantage_options how;
+    how.scale = true; /* divide by the standard deviation */
+    const auto advantages = tinkc::rl_advantages(rewards, how);
+    for (std::size_t k = 0; k < answers && advantages.differ; k++) {
+        data.push_back(samples.rollout(k, g.prompt, advantages.values[k]));
     }
     return mean;
 }
@@ -84,7 +86,7 @@ static double step(const tinkc::training &training, const tinkc::tokenizer &toke
 int main(int argc, char **argv)
 try {
     double first = 0, last = 0; /* the first is from before anything was learnt */
-    state = argc > 1 ? std::stoull(argv[1]) : 1;
+    seed = state = argc > 1 ? std::stoull(argv[1]) : 1;
     tinkc::adam_params adam(3e-3);
     adam.eps = 1e-8;
     auto service = tinkc::service::open();

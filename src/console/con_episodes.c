@@ -57,8 +57,8 @@ static void put_histogram(tk_json_writer *w, const con_episodes *all)
         double reward = all->p[i].reward;
         if (isfinite(reward)) {
             /* halves, so that the difference of two large numbers is finite */
-            double share = r.min < r.max ? (reward / 2 - r.min / 2) / (r.max / 2 - r.min / 2)
-                                         : 0.0;
+            double share =
+                r.min < r.max ? (reward / 2 - r.min / 2) / (r.max / 2 - r.min / 2) : 0.0;
             size_t bar = (size_t)(share * (double)n);
             counts[TK_MIN(bar, n - 1)]++;
         }
@@ -111,8 +111,7 @@ static void put_page(tk_json_writer *w, const con_episodes *all, const asked *qu
 
 hd_verdict con_episodes_list(con *console, hd_request *request)
 {
-    asked query = {
-        .limit = LIMIT, .min = -(double)INFINITY, .max = (double)INFINITY};
+    asked query = {.limit = LIMIT, .min = -(double)INFINITY, .max = (double)INFINITY};
     con_episodes all = {0};
     con_answer answer;
     tk_err err = TK_ERR_INIT;

@@ -33,7 +33,7 @@ struct con_events {
     bool runs;
     tk_mutex lock;
     tk_cond wake;
-    bool closing; /* under lock, as all below */
+    bool closing;                 /* under lock, as all below */
     tk_str ring[CON_EVENTS_RING]; /* owned */
     uint64_t first, next;
     size_t bytes;
@@ -208,8 +208,8 @@ static void run(void *user)
         if (events->n_readers > 0 && now >= due.server) {
             due.server = now + SERVER_NS;
             tk_mutex_unlock(&events->lock); /* it may take locks of its own */
-            bool busy =
-                events->data->is_busy != NULL && events->data->is_busy(events->data->user);
+            bool busy = events->data->is_busy != NULL &&
+                        events->data->is_busy(events->data->user);
             tk_mutex_lock(&events->lock);
             if (busy) {
                 add(events, "server", TK_STR("{}"));

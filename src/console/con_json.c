@@ -121,8 +121,8 @@ void con_json_object(tk_json_writer *w, const char *key, tk_str json, tk_arena *
     const tk_json_limits limits = {.max_depth = TK_JSON_MAX_DEPTH / 2,
                                    .keeps_kinds = true};
     con_json_key(w, key);
-    if (json.n > 0 && tk_json_parse(&value, arena, json.p, json.n, &limits, &ignored) ==
-                          TINKC_OK &&
+    if (json.n > 0 &&
+        tk_json_parse(&value, arena, json.p, json.n, &limits, &ignored) == TINKC_OK &&
         value->type == TK_JSON_OBJECT) {
         tk_json_put_value(w, value);
     } else {

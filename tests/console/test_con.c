@@ -50,7 +50,8 @@ static tinkc_code runs(void *user, con_runs *out, tk_arena *arena,
 static tinkc_code run(void *user, con_run_details *out, tk_arena *arena, tk_str id,
                       tk_err *err)
 {
-    static const con_metric metric = {TK_STR("loss"), 5, 1, 9, 0.5, 0.25, (double)INFINITY};
+    static const con_metric metric = {TK_STR("loss"),  5, 1, 9, 0.5, 0.25,
+                                      (double)INFINITY};
     static const con_checkpoint checkpoint = {
         TK_STR("tinker://x"), TK_STR("weights/x"), true, true, 10, CON_UNKNOWN, 20, 30};
     (void)user;
@@ -100,8 +101,8 @@ static tinkc_code sample(void *user, con_sample_details *out, tk_arena *arena, i
     static const int32_t ids[] = {1, 2, 3, 4};
     static const float logprobs[] = {-0.5F, NAN, 0.0F, -INFINITY};
     /* "€" in three tokens, then a byte that is nothing */
-    static const tk_str texts[] = {
-        TK_STR("a\xE2"), TK_STR("\x82"), TK_STR("\xAC"), TK_STR("\xFFz\xC3")};
+    static const tk_str texts[] = {TK_STR("a\xE2"), TK_STR("\x82"), TK_STR("\xAC"),
+                                   TK_STR("\xFFz\xC3")};
     (void)user;
     (void)arena;
     if (id != 5) {
@@ -188,25 +189,27 @@ static void test_con_runs(void **state)
     (void)state;
     confix it;
     confix_open(&it, &everything, NULL);
-    confix_expect(&it, CON_API "runs",
-                  "{\"runs\":[{\"id\":\"s:train:0\",\"name\":\"<script>\xEF\xBF\xBD\\u0001"
-                  "\xE2\x80\xAE\\\"\\\\\",\"model\":\"m\",\"session\":\"s\",\"state\":"
-                  "\"idle\",\"created_ms\":1,\"updated_ms\":2,\"step\":3,\"tokens\":4,"
-                  "\"loss\":null,\"rank\":null,\"metadata\":{\"a\":[1,2.5]},"
-                  "\"spark\":[3.0,null,1.25]}],\"total\":7}");
+    confix_expect(
+        &it, CON_API "runs",
+        "{\"runs\":[{\"id\":\"s:train:0\",\"name\":\"<script>\xEF\xBF\xBD\\u0001"
+        "\xE2\x80\xAE\\\"\\\\\",\"model\":\"m\",\"session\":\"s\",\"state\":"
+        "\"idle\",\"created_ms\":1,\"updated_ms\":2,\"step\":3,\"tokens\":4,"
+        "\"loss\":null,\"rank\":null,\"metadata\":{\"a\":[1,2.5]},"
+        "\"spark\":[3.0,null,1.25]}],\"total\":7}");
     assert_int_equal(asked_runs.limit, 50);
     confix_expect(&it, CON_API "runs?limit=5&offset=10&search=a%20b", "\"total\":7");
     assert_int_equal(asked_runs.limit, 5);
     assert_int_equal(asked_runs.offset, 10);
-    confix_expect(&it, CON_API "runs/s%3Atrain%3A0",
-                  "\"metrics\":[{\"name\":\"loss\",\"n\":5,\"last\":0.5,\"min\":0.25,"
-                  "\"max\":null,\"first_step\":1,\"last_step\":9}],\"checkpoints\":[{"
-                  "\"path\":\"tinker://x\",\"id\":\"weights/x\",\"kind\":\"sampler\","
-                  "\"created_ms\":10,\"expires_ms\":null,\"size_bytes\":20,\"public\":true,"
-                  "\"step\":30}],\"actions\":true}");
+    confix_expect(
+        &it, CON_API "runs/s%3Atrain%3A0",
+        "\"metrics\":[{\"name\":\"loss\",\"n\":5,\"last\":0.5,\"min\":0.25,"
+        "\"max\":null,\"first_step\":1,\"last_step\":9}],\"checkpoints\":[{"
+        "\"path\":\"tinker://x\",\"id\":\"weights/x\",\"kind\":\"sampler\","
+        "\"created_ms\":10,\"expires_ms\":null,\"size_bytes\":20,\"public\":true,"
+        "\"step\":30}],\"actions\":true}");
     assert_int_equal(confix_status(&it, NULL, CON_API "runs/other", NULL, NULL), 404);
-    static const char *const wrong[] = {"limit=0", "limit=501", "limit=x", "offset=-1",
-                                        "offset=9999999999", "other=1"};
+    static const char *const wrong[] = {"limit=0",   "limit=501",         "limit=x",
+                                        "offset=-1", "offset=9999999999", "other=1"};
     for (size_t i = 0; i < TK_ARRAY_LEN(wrong); i++) {
         char target[128];
         (void)snprintf(target, sizeof(target), CON_API "runs?%s", wrong[i]);
@@ -230,14 +233,19 @@ static void test_con_series(void **state)
                   "\"mean\":[0.5,0.5],\"n\":[1,3]}]}");
     assert_int_equal(asked.points, 1000);
     assert_true(isinf(asked.from) && asked.from < 0 && isinf(asked.to) && asked.to > 0);
-    confix_expect(&it,
-                  CON_API "runs/r/series?metric=loss,lr,&by=time&from=-5&to=1e3&points=4000",
-                  "\"by\":\"time\"");
+    confix_expect(
+        &it, CON_API "runs/r/series?metric=loss,lr,&by=time&from=-5&to=1e3&points=4000",
+        "\"by\":\"time\"");
     assert_int_equal(asked.n_names, 2);
     assert_true(asked.by == CON_BY_TIME && asked.from == -5.0 && asked.to == 1000.0);
-    static const char *const wrong[] = {
-        "", "?metric=", "?metric=,,", "?metric=a&points=0", "?metric=a&points=4001",
-        "?metric=a&from=x", "?metric=a&to=1e999", "?metric=a&by=day"};
+    static const char *const wrong[] = {"",
+                                        "?metric=",
+                                        "?metric=,,",
+                                        "?metric=a&points=0",
+                                        "?metric=a&points=4001",
+                                        "?metric=a&from=x",
+                                        "?metric=a&to=1e999",
+                                        "?metric=a&by=day"};
     for (size_t i = 0; i < TK_ARRAY_LEN(wrong); i++) {
         char target[128];
         (void)snprintf(target, sizeof(target), CON_API "runs/r/series%s", wrong[i]);
@@ -267,14 +275,16 @@ static void test_con_samples(void **state)
     confix_expect(&it, CON_API "samples?group=4&before=9&run=r&model=m&search=x", "[");
     assert_true(asked_samples.limit == CON_GROUP_MAX && asked_samples.group == 4 &&
                 asked_samples.before == 9 && tk_str_is(asked_samples.search, "x"));
-    confix_expect(&it, CON_API "samples/5",
-                  "\"prompt\":{\"ids\":[1,2,3,4],\"text\":[\"a\",\"\",\"\xE2\x82\xAC\","
-                  "\"\xEF\xBF\xBDz\xEF\xBF\xBD\"]},\"output\":{\"ids\":[1,2,3,4],\"text\":"
-                  "null,\"logprobs\":[-0.5,null,0.0,null]}}");
+    confix_expect(
+        &it, CON_API "samples/5",
+        "\"prompt\":{\"ids\":[1,2,3,4],\"text\":[\"a\",\"\",\"\xE2\x82\xAC\","
+        "\"\xEF\xBF\xBDz\xEF\xBF\xBD\"]},\"output\":{\"ids\":[1,2,3,4],\"text\":"
+        "null,\"logprobs\":[-0.5,null,0.0,null]}}");
     assert_int_equal(confix_status(&it, NULL, CON_API "samples/6", NULL, NULL), 404);
     assert_int_equal(confix_status(&it, NULL, CON_API "samples/-5", NULL, NULL), 404);
     assert_int_equal(confix_status(&it, NULL, CON_API "samples/x", NULL, NULL), 404);
-    assert_int_equal(confix_status(&it, NULL, CON_API "samples?group=x", NULL, NULL), 422);
+    assert_int_equal(confix_status(&it, NULL, CON_API "samples?group=x", NULL, NULL),
+                     422);
     assert_int_equal(confix_status(&it, "DELETE", CON_API "samples/8", NULL, NULL), 200);
     assert_int_equal(forgot, 8);
     assert_int_equal(confix_status(&it, "DELETE", CON_API "samples", NULL, NULL), 200);
@@ -325,20 +335,22 @@ static void test_con_episodes(void **state)
                   "{\"episodes\":[],\"total\":0,\"more\":false,\"histogram\":null}");
     n_some = 100;
     for (size_t i = 0; i < n_some; i++) {
-        some_episodes[i] = (con_episode){
-            TK_STR("e"), 1, (int64_t)i, i % 10 == 9 ? (double)NAN : (double)(i % 3) / 2};
+        some_episodes[i] = (con_episode){TK_STR("e"), 1, (int64_t)i,
+                                         i % 10 == 9 ? (double)NAN : (double)(i % 3) / 2};
     }
-    confix_expect(&it, CON_API "episodes?limit=2&before=97",
-                  "{\"episodes\":[{\"id\":\"e\",\"turns\":1,\"used_ms\":97,\"reward\":0.5},"
-                  "{\"id\":\"e\",\"turns\":1,\"used_ms\":98,\"reward\":1.0}],\"total\":100,"
-                  "\"more\":true,\"histogram\":{\"min\":0.0,\"max\":1.0,\"counts\":["
-                  "30,0,0,0,0,0,0,0,0,30,0,0,0,0,0,0,0,0,30]}}");
+    confix_expect(
+        &it, CON_API "episodes?limit=2&before=97",
+        "{\"episodes\":[{\"id\":\"e\",\"turns\":1,\"used_ms\":97,\"reward\":0.5},"
+        "{\"id\":\"e\",\"turns\":1,\"used_ms\":98,\"reward\":1.0}],\"total\":100,"
+        "\"more\":true,\"histogram\":{\"min\":0.0,\"max\":1.0,\"counts\":["
+        "30,0,0,0,0,0,0,0,0,30,0,0,0,0,0,0,0,0,30]}}");
     confix_expect(&it, CON_API "episodes?min=0.5&max=0.75&limit=1",
                   "\"total\":30,\"more\":true");
     confix_expect(&it, CON_API "episodes?min=2", "\"total\":0,\"more\":false");
     some_episodes[0].reward = -1.7e308; /* the difference does not fit a double */
     some_episodes[1].reward = 1.7e308;
-    confix_expect(&it, CON_API "episodes", "\"min\":-1.7e+308,\"max\":1.7e+308,\"counts\"");
+    confix_expect(&it, CON_API "episodes",
+                  "\"min\":-1.7e+308,\"max\":1.7e+308,\"counts\"");
     confix_close(&it);
 }
 
@@ -347,10 +359,12 @@ static void test_con_server(void **state)
     (void)state;
     confix it;
     confix_open(&it, &everything, NULL);
-    confix_expect(&it, CON_API "server", "\"kind\":\"serve\",\"started_ms\":5,\"now_ms\":");
+    confix_expect(&it, CON_API "server",
+                  "\"kind\":\"serve\",\"started_ms\":5,\"now_ms\":");
     confix_expect(&it, CON_API "server",
                   "\"answers\":{\"2xx\":12,\"3xx\":0,\"4xx\":0,\"5xx\":0}");
-    confix_expect(&it, CON_API "server", "\"errors\":[{\"time_ms\":7,\"text\":\"<script>");
+    confix_expect(&it, CON_API "server",
+                  "\"errors\":[{\"time_ms\":7,\"text\":\"<script>");
     confix_close(&it);
 }
 
@@ -381,9 +395,9 @@ static void test_con_without_data(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_con_runs),     cmocka_unit_test(test_con_series),
-        cmocka_unit_test(test_con_samples),  cmocka_unit_test(test_con_decode),
-        cmocka_unit_test(test_con_episodes), cmocka_unit_test(test_con_server),
+        cmocka_unit_test(test_con_runs),         cmocka_unit_test(test_con_series),
+        cmocka_unit_test(test_con_samples),      cmocka_unit_test(test_con_decode),
+        cmocka_unit_test(test_con_episodes),     cmocka_unit_test(test_con_server),
         cmocka_unit_test(test_con_without_data),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

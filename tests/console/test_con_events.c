@@ -58,8 +58,7 @@ static void test_con_events_come_in_order(void **state)
     wait_for(&one, "event: step\ndata: {\"run\":\"r<\\\"\\n\",\"step\":1,\"time_ms\":10,"
                    "\"tokens\":20,\"metrics\":{\"loss\":1.5}}\n\n");
     wait_for(&one, "event: run\ndata: {\"run\":\"r\",\"state\":\"ended\"}\n\n");
-    wait_for(&one,
-             "event: sample\ndata: {\"id\":5,\"run\":null,\"model\":\"m\"}\n\n");
+    wait_for(&one, "event: sample\ndata: {\"id\":5,\"run\":null,\"model\":\"m\"}\n\n");
     wait_for(&one, "event: episode\ndata: {\"id\":\"task-1\"}\n\n");
     close_reader(&one);
     confix_close(&it);
@@ -99,9 +98,9 @@ static void test_con_events_resume(void **state)
     assert_null(strstr(two.text, "\"step\":1,"));
     assert_non_null(strstr(two.text, "\"step\":2,"));
     close_reader(&two);
-    static const char *const unknown[] = {
-        "Last-Event-ID: 0000000000000000-1\r\n", "Last-Event-ID: x\r\n",
-        "Last-Event-ID: -\r\n", "Last-Event-ID: 1-99999999999999999999\r\n"};
+    static const char *const unknown[] = {"Last-Event-ID: 0000000000000000-1\r\n",
+                                          "Last-Event-ID: x\r\n", "Last-Event-ID: -\r\n",
+                                          "Last-Event-ID: 1-99999999999999999999\r\n"};
     for (size_t i = 0; i < TK_ARRAY_LEN(unknown); i++) {
         open_reader(&it, &one, unknown[i]);
         wait_for(&one, "event: reset\ndata: {}\n\n");

@@ -68,9 +68,9 @@ static void test_con_login_changes_need_the_mark(void **state)
         confix_status(&it, NULL, "/api/thing", "Sec-Fetch-Site: cross-site\r\n", NULL),
         403);
     /* the key itself needs no mark */
-    assert_int_equal(confix_status(&it, "POST", "/api/thing",
-                                   "X-API-Key: " CONFIX_KEY "\r\n", "{}"),
-                     200);
+    assert_int_equal(
+        confix_status(&it, "POST", "/api/thing", "X-API-Key: " CONFIX_KEY "\r\n", "{}"),
+        200);
     /* the mark alone opens nothing */
     it.cookie = NULL;
     assert_int_equal(confix_status(&it, "POST", "/api/thing", MARK, "{}"), 401);
@@ -84,14 +84,15 @@ static void test_con_login_ends(void **state)
     httpget_response response;
     confix_open(&it, &nothing, CONFIX_KEY);
     it.cookie = log_in(&it, "{\"key\":\"" CONFIX_KEY "\"}");
-    assert_int_equal(confix_ask(&it, &response, "POST", CON_API "logout", MARK, "{}"), 204);
+    assert_int_equal(confix_ask(&it, &response, "POST", CON_API "logout", MARK, "{}"),
+                     204);
     assert_non_null(strstr(httpget_header(&response, "Set-Cookie"), "Max-Age=0"));
     httpget_response_dispose(&response);
     assert_int_equal(confix_status(&it, NULL, "/api/thing", NULL, NULL), 401);
     it.cookie = NULL;
     static const char *const cookies[] = {
-        "Cookie: \r\n", "Cookie: ;;==;tinkc_console_0\r\n", "Cookie: tinkc_console_0=\r\n",
-        "Cookie: tinkc_console_0=" CONFIX_KEY "\r\n"};
+        "Cookie: \r\n", "Cookie: ;;==;tinkc_console_0\r\n",
+        "Cookie: tinkc_console_0=\r\n", "Cookie: tinkc_console_0=" CONFIX_KEY "\r\n"};
     for (size_t i = 0; i < TK_ARRAY_LEN(cookies); i++) {
         assert_int_equal(confix_status(&it, NULL, "/api/thing", cookies[i], NULL), 401);
     }
@@ -182,7 +183,8 @@ static void test_con_login_bounds_cookies_and_codes(void **state)
     assert_false(con_login_knows(login, value_of(header)));
     assert_int_equal(con_login_make_code(old, &expires_ms, login, &err), TINKC_OK);
     fakeclock_advance_ms(&clock, 60001);
-    assert_int_equal(con_login_by_code(header, login, tk_str_of(old), NULL), TINKC_E_AUTH);
+    assert_int_equal(con_login_by_code(header, login, tk_str_of(old), NULL),
+                     TINKC_E_AUTH);
     assert_int_equal(con_login_make_code(code, &expires_ms, login, &err), TINKC_OK);
     assert_string_not_equal(code, old);
     assert_int_equal(con_login_by_code(header, login, tk_str_of(code), &err), TINKC_OK);

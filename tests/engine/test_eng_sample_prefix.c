@@ -47,8 +47,7 @@ static void grow_prompt(node *to, size_t ready)
         size_t which = below(from->got.n_sequences), p = from->request.n_prompt;
         n = TK_MIN(p + from->got.n[which], (size_t)LONGEST - 40);
         for (size_t i = 0; i < n; i++) {
-            to->prompt[i] =
-                i < p ? from->prompt[i] : from->got.tokens[which][i - p];
+            to->prompt[i] = i < p ? from->prompt[i] : from->got.tokens[which][i - p];
         }
         n = below(3) > 0 ? n : 1 + below(n);
     }

@@ -5,7 +5,6 @@ does, with the same numbers; docs/guide/rl.md explains it.
     TINKER_BASE_URL=http://127.0.0.1:8000 python3 rl.py [seed]
 """
 
-import math
 import sys
 
 import tinkc
@@ -27,7 +26,7 @@ class Random:
         return (self.state >> 33) % n
 
 
-def ask(sampling, tokenizer, random):
+def ask(sampling, tokenizer, random, seed):
     """Asks a question: the prompt, the right answer and the answers to come."""
     a, b = 1 + random.below(9), 1 + random.below(9)
     question = f"What is the sum of {a} and {b}?"
@@ -38,7 +37,7 @@ def ask(sampling, tokenizer, random):
         ANSWERS,
         max_tokens=6,
         stop=[tokenizer.end],  # a server may need to know it
-        seed=random.below(2**31 - 1),
+        seed=seed,
     )
     return prompt, f"{a + b}<|end|>", answers
 
@@ -49,19 +48,17 @@ def judge(prompt, right, answers, tokenizer):
     samples = answers.result()
     rewards = [float(tokenizer.decode(s.tokens) == right) for s in samples]
     mean = sum(rewards) / ANSWERS
-    deviation = math.sqrt(mean * (1 - mean))  # of numbers that are 0 or 1
-    if deviation == 0:
-        return mean, []
+    advantages = tinkc.rl.advantages(rewards, scale=True) or []
     return mean, [
-        tinkc.Datum.from_rollout(prompt, s.tokens, s.logprobs, (r - mean) / deviation)
-        for s, r in zip(samples, rewards)
+        tinkc.Datum.from_rollout(prompt, s.tokens, s.logprobs, advantage)
+        for s, advantage in zip(samples, advantages)
     ]
 
 
-def step(training, tokenizer, random):
+def step(training, tokenizer, random, seeds):
     """Samples with the weights as they are, then improves them. Returns the mean reward."""
     with training.save_and_sample().result() as sampling:  # all questions are under way together
-        groups = [ask(sampling, tokenizer, random) for _ in range(QUESTIONS)]
+        groups = [ask(sampling, tokenizer, random, seed) for seed in seeds]
         judged = [judge(*group, tokenizer) for group in groups]
     data = [datum for _, group in judged for datum in group]
     if data:
@@ -76,7 +73,9 @@ def main():
         with service.create_training(MODEL, seed=seed).result() as training:
             tokenizer = training.tokenizer()
             for i in range(STEPS):
-                rewards.append(step(training, tokenizer, random))
+                tasks = range(i * QUESTIONS, (i + 1) * QUESTIONS)
+                seeds = [tinkc.rl.seed(seed, task, 0, 0) for task in tasks]
+                rewards.append(step(training, tokenizer, random, seeds))
                 print(f"step {i:2}  reward {rewards[-1]:.3f}", flush=True)
             training.unload().result()  # servers hold only a few models
     print(f"reward: {rewards[0]:.3f} at the start, {rewards[-1]:.3f} at the end")

@@ -10,8 +10,8 @@
 #include "cli/dpo/dpo_reference.h"
 #include "cli/frame/cmd_print.h"
 
-#define EACH       2    /* rows of a pair */
-#define RATE_SCALE 0.1  /* of the rate that suits cross entropy */
+#define EACH       2   /* rows of a pair */
+#define RATE_SCALE 0.1 /* of the rate that suits cross entropy */
 
 typedef struct dpo {
     dpo_reference reference;
@@ -52,8 +52,7 @@ static tinkc_code read(train_run *run, const train_batch *batch,
     dpo *d = run->goal->user;
     tinkc_rl_dpo_result found = TINKC_RL_DPO_RESULT_INIT;
     tinkc_rl_dpo_pairs pairs = TINKC_RL_DPO_PAIRS_INIT;
-    tinkc_code code =
-        tinkc_rl_sums(d->sums, result, batch->data, batch->n, &run->error);
+    tinkc_code code = tinkc_rl_sums(d->sums, result, batch->data, batch->n, &run->error);
     if (code != TINKC_OK) {
         return code;
     }

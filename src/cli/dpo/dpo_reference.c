@@ -54,8 +54,7 @@ static tinkc_code submit_chunk(pass *p, chunk *c, size_t first)
         }
         c->n++;
     }
-    c->future =
-        tinkc_training_forward(p->training, c->data, c->n, TRAIN_LOSS, NULL);
+    c->future = tinkc_training_forward(p->training, c->data, c->n, TRAIN_LOSS, NULL);
     return TINKC_OK;
 }
 
@@ -264,8 +263,8 @@ static int compute_missing(dpo_reference *r, train_job *job)
 /* Compares the values with those that the run began with. */
 static int check_digest(const dpo_reference *r, const train_job *job)
 {
-    if (job->from_step == 0 || (job->state.anchor != NULL &&
-                                strcmp(job->state.anchor, r->digest) == 0)) {
+    if (job->from_step == 0 ||
+        (job->state.anchor != NULL && strcmp(job->state.anchor, r->digest) == 0)) {
         return CMD_OK;
     }
     return cmd_fail_hint(

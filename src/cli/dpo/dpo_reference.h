@@ -11,8 +11,8 @@
 #define DPO_PATH_BYTES (TRAIN_NAME_BYTES + 48)
 
 typedef struct dpo_reference {
-    double *rows; /* owned: one for each row of the training data */
-    double *eval; /* owned: one for each row of the held-out data */
+    double *rows;                     /* owned: one for each row of the training data */
+    double *eval;                     /* owned: one for each row of the held-out data */
     char digest[TK_SHA256_HEX_BYTES]; /* of `rows` */
     char path[DPO_PATH_BYTES];        /* of the file */
 } dpo_reference;

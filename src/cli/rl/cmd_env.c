@@ -133,15 +133,14 @@ static tinkc_code read_answer(play *p, int status, tk_str body)
         p->is_cut = true;
         code = TINKC_OK;
     } else if (status != 200 || tk_json_len(choices) == 0) {
-        code = tk_err_set(&p->err, TINKC_E_STATUS,
-                          "the model's answer has status %d: %.*s", status,
-                          (int)TK_MIN(body.n, (size_t)SAID_BYTES), body.p);
+        code =
+            tk_err_set(&p->err, TINKC_E_STATUS, "the model's answer has status %d: %.*s",
+                       status, (int)TK_MIN(body.n, (size_t)SAID_BYTES), body.p);
     } else {
         p->actions++;
         code = say(p, "assistant",
-                   content != NULL && content->type == TK_JSON_STRING
-                       ? content->as.string
-                       : TK_STR(""));
+                   content != NULL && content->type == TK_JSON_STRING ? content->as.string
+                                                                      : TK_STR(""));
     }
     tk_arena_dispose(&arena);
     return code;
@@ -165,8 +164,8 @@ static tinkc_code ask_model(play *p)
         request.body_n = body.n;
         request.any_status = true;
         request.timeout_ms = p->env.timeout_ms;
-        code = take(p, tinkc_raw_send_wait(&response, p->service, &request, &error),
-                    &error);
+        code =
+            take(p, tinkc_raw_send_wait(&response, p->service, &request, &error), &error);
     }
     if (code == TINKC_OK) {
         size_t n = 0;
@@ -279,8 +278,7 @@ static tinkc_code observe(play *p, const tk_json *json, tk_str line)
         tk_json_put_value(&w, request);
         code = tk_json_finish(&w, &p->err);
         if (code == TINKC_OK) {
-            code =
-                tk_json_parse(&p->request, &p->talk, text.p, text.n, NULL, &p->err);
+            code = tk_json_parse(&p->request, &p->talk, text.p, text.n, NULL, &p->err);
         }
         tk_buf_dispose(&text);
     }
@@ -302,8 +300,8 @@ static tinkc_code read_line(play *p, tk_str line)
     const tk_json *given = tk_json_get(json, "reward"), *done = tk_json_get(json, "done");
     if (code != TINKC_OK || json->type != TK_JSON_OBJECT) {
         code = fail_line(p, "is not a JSON object", line);
-    } else if (given != NULL && (given->type == TK_JSON_STRING ||
-                                 !tk_json_to_double(given, &reward))) {
+    } else if (given != NULL &&
+               (given->type == TK_JSON_STRING || !tk_json_to_double(given, &reward))) {
         code = fail_line(p, "has a \"reward\" that is not a number", line);
     } else if (done != NULL && done->type != TK_JSON_BOOL) {
         code = fail_line(p, "has a \"done\" that is neither true nor false", line);
@@ -477,8 +475,8 @@ static int run(const cmd_args *args)
     tk_arena_init(&p.talk, 0);
     tk_buf_init(&p.env.lines, 1);
     int result = find_model(&p);
-    if (result == CMD_OK && run_episode(&p, cmd_number(args, "timeout", TIMEOUT_S)) !=
-                                TINKC_OK) {
+    if (result == CMD_OK &&
+        run_episode(&p, cmd_number(args, "timeout", TIMEOUT_S)) != TINKC_OK) {
         result = cmd_fail("%s", p.err.message);
     }
     tk_arena_dispose(&p.talk);
@@ -501,7 +499,8 @@ static int check(const cmd_args *args)
 static const cmd_option options[] = {
     {"task", 0, CMD_TEXT, "JSON", "The task (default: TINKC_TASK, or standard input).",
      false},
-    {"max-tokens", 0, CMD_INT, "N", "Tokens of an action (default: the server's).", false},
+    {"max-tokens", 0, CMD_INT, "N", "Tokens of an action (default: the server's).",
+     false},
     {"max-turns", 0, CMD_INT, "N", "Actions of the episode (default: TINKC_MAX_TURNS).",
      false},
     {"timeout", 0, CMD_NUMBER, "SECONDS", "Time of one answer (300).", false},

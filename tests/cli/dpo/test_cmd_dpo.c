@@ -16,9 +16,9 @@
 static const char pairs[] =
     "{\"prompt\":" ASKED("Say red.") ",\"chosen\":" SAID("red") ",\"rejected\":" SAID(
         "no") "}\n"
-    "{\"prompt\":\"One, two,\",\"chosen\":\" three\",\"rejected\":\" nine\"}\n"
-    "{\"prompt\":" ASKED("Say blue.") ",\"chosen\":" SAID("blue") ",\"rejected\":" SAID(
-        "I will not.") "}\n";
+              "{\"prompt\":\"One, two,\",\"chosen\":\" three\",\"rejected\":\" nine\"}\n"
+              "{\"prompt\":" ASKED("Say blue.") ",\"chosen\":" SAID(
+                  "blue") ",\"rejected\":" SAID("I will not.") "}\n";
 
 static void fix_open(modelfix *f, const char *faults)
 {
@@ -97,15 +97,16 @@ static void test_dpo_formats(void **state)
 {
     static const char forms[] =
         "{\"prompt\":\"One,\",\"chosen\":\" two\",\"rejected\":\" x\"}\n"
-        "{\"prompt\":" ASKED("Hi") ",\"chosen\":" SAID("Ho") ",\"rejected\":" SAID("x")
-        "}\n"
-        "{\"prompt\":\"Hi\",\"chosen\":" SAID("Ho") ",\"rejected\":" SAID("x") "}\n"
-        "{\"chosen\":[{\"role\":\"user\",\"content\":\"Hi\"},{\"role\":\"assistant\","
-        "\"content\":\"Ho\"}],\"rejected\":[{\"role\":\"user\",\"content\":\"Hi\"},"
-        "{\"role\":\"assistant\",\"content\":\"x\"}],\"score_chosen\":9}\n"
-        "{\"chosen\":\"\\n\\nHuman: Hi\\n\\nAssistant: Ho\",\"rejected\":"
-        "\"\\n\\nHuman: Hi\\n\\nAssistant: x\"}\n"
-        "{\"question\":\"Hi\",\"chosen\":\"Ho\",\"rejected\":\"x\"}\n";
+        "{\"prompt\":" ASKED("Hi") ",\"chosen\":" SAID("Ho") ",\"rejected\":" SAID(
+            "x") "}\n"
+                 "{\"prompt\":\"Hi\",\"chosen\":" SAID("Ho") ",\"rejected\":" SAID(
+                     "x") "}\n"
+                          "{\"chosen\":[{\"role\":\"user\",\"content\":\"Hi\"},{\"role\":\"assistant\","
+                          "\"content\":\"Ho\"}],\"rejected\":[{\"role\":\"user\",\"content\":\"Hi\"},"
+                          "{\"role\":\"assistant\",\"content\":\"x\"}],\"score_chosen\":9}\n"
+                          "{\"chosen\":\"\\n\\nHuman: Hi\\n\\nAssistant: Ho\",\"rejected\":"
+                          "\"\\n\\nHuman: Hi\\n\\nAssistant: x\"}\n"
+                          "{\"question\":\"Hi\",\"chosen\":\"Ho\",\"rejected\":\"x\"}\n";
     modelfix f;
     fix_open(&f, NULL);
     program_write_file(&f.p, "forms.jsonl", forms);
@@ -132,8 +133,9 @@ static void test_dpo_bad_data(void **state)
         {"{\"chosen\":\"b\",\"rejected\":\"c\"}", "is not a conversation"},
         {"{\"chosen\":" SAID("b") ",\"rejected\":" SAID("c") "}", "same messages"},
         {"[1,2]", "bad.jsonl:1: "},
-        {"{\"prompt\":" ASKED("a") ",\"chosen\":" ASKED("b") ",\"rejected\":" SAID("c")
-         "}", "bad.jsonl:1: "},
+        {"{\"prompt\":" ASKED("a") ",\"chosen\":" ASKED("b") ",\"rejected\":" SAID(
+             "c") "}",
+         "bad.jsonl:1: "},
     };
     modelfix f;
     fix_open(&f, NULL);
@@ -170,7 +172,9 @@ static void test_dpo_usage(void **state)
         {{"dpo", "d.jsonl", "--beta", "1e9", NULL}, "'--beta': '1e9'", 2},
         {{"dpo", "d.jsonl", "--teacher", "x", NULL}, "--teacher", 2},
         {{"dpo", "none.jsonl", NULL}, "cannot open none.jsonl", 1},
-        {{"dpo", "d.jsonl", "-m", MODEL, "--state", "no/dir", NULL}, "no/dir: No such", 1},
+        {{"dpo", "d.jsonl", "-m", MODEL, "--state", "no/dir", NULL},
+         "no/dir: No such",
+         1},
     };
     modelfix f;
     fix_open(&f, NULL);
@@ -191,7 +195,7 @@ static void test_dpo_usage(void **state)
         "--lr", "3e-3", "--save-every", "3", "--save", name, "--metrics", name ".m",     \
         "--schedule", "cosine", "--eval", "d.jsonl"
 
-static const char *const keys[] = {"loss",     "accuracy",      "margin",
+static const char *const keys[] = {"loss",      "accuracy",      "margin",
                                    "eval_loss", "chosen_reward", NULL};
 
 /* Kills a run in its sixth step; its last checkpoint is that of the third. The requests
@@ -219,8 +223,8 @@ static void test_dpo_killed_and_resumed(void **state)
                                    "--beta", "0.5"));
     assert_int_equal(f.p.code, 1);
     assert_true(program_said(&f.p.err, "--beta was not set when the run started"));
-    program_run(&f.p, PROGRAM_ARGS("train", "d.jsonl", "--state", "killed.dpo.json",
-                                   "--resume"));
+    program_run(
+        &f.p, PROGRAM_ARGS("train", "d.jsonl", "--state", "killed.dpo.json", "--resume"));
     assert_int_equal(f.p.code, 1);
     assert_true(program_said(&f.p.err, "killed.dpo.json belongs to a run of tinkc dpo"));
 
@@ -262,10 +266,10 @@ static void test_dpo_interrupted(void **state)
 {
     modelfix f;
     fix_open(&f, NULL);
-    program_start(&f.p, PROGRAM_ARGS("dpo", "d.jsonl", "-m", MODEL, "--steps", "6",
-                                     "--batch", "2", "--rank", "2", "--metrics", "i.m",
-                                     "--save", "i", "--save-every", "1",
-                                     "--budget-tokens", "250"));
+    program_start(&f.p,
+                  PROGRAM_ARGS("dpo", "d.jsonl", "-m", MODEL, "--steps", "6", "--batch",
+                               "2", "--rank", "2", "--metrics", "i.m", "--save", "i",
+                               "--save-every", "1", "--budget-tokens", "250"));
     program_end(&f.p);
     assert_int_equal(f.p.code, 1);
     assert_true(program_said(&f.p.err, "the budget of 250 tokens is too small"));

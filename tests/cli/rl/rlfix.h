@@ -162,11 +162,12 @@ static inline void read_weights(modelfix *f, const char *name, tk_buf *out)
     char command[1024];
     char *data = NULL;
     size_t n = 0;
-    (void)snprintf(command, sizeof(command),
-                   "run=$(sed 's|.*\"tinker://\\([^/]*\\)/weights/.*|\\1|' %s/%s.rl/state.json); "
-                   "cat $(find %s/checkpoints/$run -path '*/weights/%s.*/*' -type f "
-                   "-name '*.safetensors' | sort) >%s/all",
-                   f->p.dir, name, f->srv.data, name, f->p.dir);
+    (void)snprintf(
+        command, sizeof(command),
+        "run=$(sed 's|.*\"tinker://\\([^/]*\\)/weights/.*|\\1|' %s/%s.rl/state.json); "
+        "cat $(find %s/checkpoints/$run -path '*/weights/%s.*/*' -type f "
+        "-name '*.safetensors' | sort) >%s/all",
+        f->p.dir, name, f->srv.data, name, f->p.dir);
     assert_int_equal(system(command), 0);
     assert_true(program_read_file(&f->p, "all", &data, &n));
     tk_buf_put(out, data, n);

@@ -9,7 +9,8 @@
 #include "support/test.h"
 
 #define TASK "{\"n\": 1}"
-#define ASK  "read a; echo '{\"observation\":\"Hello\",\"request\":{\"max_tokens\":1}}'; read b; "
+#define ASK                                                                              \
+    "read a; echo '{\"observation\":\"Hello\",\"request\":{\"max_tokens\":1}}'; read b; "
 
 static modelfix f;
 static char url[128];
@@ -59,11 +60,12 @@ static void expect_file(const char *name, const char *begin)
 static void test_env_episode(void **state)
 {
     (void)state;
-    program_run(&f.p,
-                PROGRAM_ARGS("env", "--task", TASK,
-                             ASK "echo \"$a\" >first; echo \"$b\" >second; echo; "
-                                 "echo '{\"reward\":0.5,\"observation\":\"And?\"}'; read c; "
-                                 "echo '{\"done\":true,\"reward\":1,\"depth\":3,\"x\":\"y\"}'"));
+    program_run(
+        &f.p,
+        PROGRAM_ARGS("env", "--task", TASK,
+                     ASK "echo \"$a\" >first; echo \"$b\" >second; echo; "
+                         "echo '{\"reward\":0.5,\"observation\":\"And?\"}'; read c; "
+                         "echo '{\"done\":true,\"reward\":1,\"depth\":3,\"x\":\"y\"}'"));
     expect(0, "{\"reward\":1.5,\"actions\":2,\"truncated\":0,\"depth\":3.0}\n");
     expect_file("first", "{\"task\":{\"n\":1},\"split\":\"train\",\"seed\":5}\n");
     expect_file("second", "{\"action\":\"");
@@ -83,10 +85,11 @@ static void test_env_no_action(void **state)
 static void test_env_truncated(void **state)
 {
     (void)state;
-    program_run(&f.p,
-                PROGRAM_ARGS("env", "--task", TASK, "--max-turns", "2", "--max-tokens", "1",
-                             "while read a; do echo '{\"observation\":\"On\",\"reward\":1}'; "
-                             "done"));
+    program_run(
+        &f.p,
+        PROGRAM_ARGS("env", "--task", TASK, "--max-turns", "2", "--max-tokens", "1",
+                     "while read a; do echo '{\"observation\":\"On\",\"reward\":1}'; "
+                     "done"));
     expect(0, "{\"reward\":3.0,\"actions\":2,\"truncated\":1}\n");
     program_run(&f.p, PROGRAM_ARGS("env", "--task", TASK,
                                    "read a; echo '{\"observation\":\"'$(seq 4000)'\"}'; "
@@ -144,7 +147,7 @@ static void test_env_no_model(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_env_episode),  cmocka_unit_test(test_env_no_action),
+        cmocka_unit_test(test_env_episode),   cmocka_unit_test(test_env_no_action),
         cmocka_unit_test(test_env_truncated), cmocka_unit_test(test_env_failures),
         cmocka_unit_test(test_env_no_model),
     };

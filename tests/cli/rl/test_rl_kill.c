@@ -46,8 +46,8 @@ static void wait_moment(modelfix *f, size_t episodes, unsigned delay_ms)
 static unsigned run_with_kills(modelfix *f, const char *const *args, uint64_t *random)
 {
     unsigned kills = 0;
-    const char *const again[] = {"rl", "--save", "cut", "--resume", "-t", "t.jsonl",
-                                 NULL};
+    const char *const again[] = {"rl", "--save",  "cut", "--resume",
+                                 "-t", "t.jsonl", NULL};
     program_start(&f->p, args);
     for (;;) {
         bool is_last = kills >= 3;
