@@ -68,7 +68,7 @@ ROOMS = {
         "doctor": {"", "frame"},
         "commands": {"", "frame"},
         "gateway": {"", "frame"},
-        "rl": {"", "frame", "train", "gateway"},
+        "rl": {"", "frame", "train", "eval", "gateway"},
     },
 }
 

@@ -30,7 +30,7 @@
 #define UNLOAD_MS      5000
 #define GRACE_MS       2000 /* between SIGTERM and SIGKILL, at most */
 #define ROLLOUTS_BYTES (256 * TK_MIB)
-#define WANTED         "Give --tasks FILE, and --agent COMMAND or --env COMMAND."
+#define WANTED         "Give --tasks FILE, and --agent COMMAND, --env COMMAND or --match HOW."
 
 typedef struct rl {
     const cmd_args *args;
@@ -49,6 +49,7 @@ typedef struct rl {
     tinkc_training *training;
     tinkc_tokenizer *tokenizer;
     rl_agents *agents;
+    rl_asks *asks; /* NULL without --match */
     rl_gate *gate;
     train_plan plan;
     rl_lines metrics, rollouts;
@@ -169,7 +170,7 @@ static int set_command(rl *t)
     char path[PATH_BYTES];
     tk_buf line;
     if (t->texts[RL_ENV] == NULL) {
-        t->command = tk_strdup(t->texts[RL_AGENT]);
+        t->command = tk_strdup(t->texts[RL_AGENT] != NULL ? t->texts[RL_AGENT] : "");
         return t->command != NULL ? CMD_OK : cmd_fail("out of memory");
     }
     ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
@@ -191,8 +192,9 @@ static int set_command(rl *t)
 static int read_tasks(rl *t)
 {
     tk_err err = TK_ERR_INIT;
-    if (t->texts[RL_TASKS] == NULL ||
-        (t->texts[RL_AGENT] == NULL) == (t->texts[RL_ENV] == NULL)) {
+    int n = (t->texts[RL_AGENT] != NULL) + (t->texts[RL_ENV] != NULL) +
+            (t->texts[RL_MATCH] != NULL);
+    if (t->texts[RL_TASKS] == NULL || n != 1) {
         return cmd_bad_usage(t->args, WANTED);
     }
     int result = set_command(t);
@@ -203,6 +205,12 @@ static int read_tasks(rl *t)
         (t->texts[RL_EVAL] != NULL &&
          rl_tasks_read(&t->eval, t->texts[RL_EVAL], &err) != TINKC_OK)) {
         return cmd_fail("%s", err.message);
+    }
+    for (size_t i = 0; t->texts[RL_MATCH] != NULL && i < t->tasks.n + t->eval.n; i++) {
+        tk_str task = i < t->tasks.n ? t->tasks.at[i] : t->eval.at[i - t->tasks.n];
+        if (rl_asks_check(task, &err) != TINKC_OK) {
+            return cmd_fail("%s", err.message);
+        }
     }
     if (t->from_step > 0 && strcmp(t->state.tasks, t->tasks.digest) != 0) {
         return cmd_fail("%s does not have the tasks of the run in %s", t->texts[RL_TASKS],
@@ -277,6 +285,26 @@ static int make_plan(rl *t)
     t->state.steps = t->plan.steps;
     memcpy(t->state.texts, t->texts, sizeof(t->texts));
     return code == TINKC_OK ? CMD_OK : cmd_fail("%s", err.message);
+}
+
+/* Opens the agent that is built in. */
+static int open_asks(rl *t)
+{
+    tk_err err = TK_ERR_INIT;
+    const char *match = t->texts[RL_MATCH];
+    if (match == NULL) {
+        return CMD_OK;
+    }
+    const rl_ask_config config = {.url = rl_gate_url(t->gate),
+                                  .key = rl_gate_key(t->gate),
+                                  .model = t->model,
+                                  .match = strcmp(match, "exact") == 0 ? EVAL_EXACT
+                                           : strcmp(match, "number") == 0
+                                               ? EVAL_NUMBER
+                                               : EVAL_CONTAINS};
+    return rl_asks_open(&t->asks, &config, &err) == TINKC_OK
+               ? CMD_OK
+               : cmd_fail("%s", err.message);
 }
 
 static int open_gate(rl *t)
@@ -357,6 +385,7 @@ static int train(rl *t)
     (void)!tinkc_training_get_tokenizer(&t->tokenizer, t->training, NULL, NULL);
     rl_rollout rollout = {
         .agents = t->agents,
+        .asks = t->asks,
         .gate = t->gate,
         .model = t->model,
         .command = t->command,
@@ -423,6 +452,9 @@ static int prepare_and_train(rl *t)
     if (result == CMD_OK) {
         result = open_gate(t);
     }
+    if (result == CMD_OK) {
+        result = open_asks(t);
+    }
     return result == CMD_OK ? train(t) : result;
 }
 
@@ -470,6 +502,7 @@ static void unload(rl *t)
 static void dispose(rl *t, int result)
 {
     rl_agents_close(t->agents);
+    rl_asks_close(t->asks);
     rl_gate_close(t->gate);
     rl_lines_close(&t->metrics);
     rl_lines_close(&t->rollouts);
@@ -517,10 +550,8 @@ static int check(const cmd_args *args)
     if (cmd_has(args, "resume") && cmd_has(args, "restart")) {
         return cmd_bad_usage(args, "Give --resume or --restart, not both.");
     }
-    if ((cmd_has(args, "agent") && cmd_has(args, "env")) ||
-        (!cmd_has(args, "resume") &&
-         (!cmd_has(args, "tasks") ||
-          (!cmd_has(args, "agent") && !cmd_has(args, "env"))))) {
+    int n = cmd_has(args, "agent") + cmd_has(args, "env") + cmd_has(args, "match");
+    if (n > 1 || (!cmd_has(args, "resume") && (!cmd_has(args, "tasks") || n == 0))) {
         return cmd_bad_usage(args, WANTED);
     }
     return CMD_OK;

@@ -324,7 +324,7 @@ static bool start_agent(keeper *k)
         return false;
     }
     pid_t self = getpid();
-    k->agent = fork();
+    k->agent = vfork(); /* what the child does is in become_agent */
     if (k->agent == 0) {
         become_agent(k->job, env, ends, self);
     }

@@ -141,7 +141,7 @@ static void fill(variables *v, const work *w, const place *p, tk_str task)
     put_task(v, task);
 }
 
-static tinkc_code start_agent(const work *w, place *p, tk_err *err)
+static tinkc_code start_process(const work *w, place *p, tk_err *err)
 {
     variables v = {.n = 0};
     tk_str task = w->ask->tasks->at[p->row];
@@ -159,9 +159,6 @@ static tinkc_code start_agent(const work *w, place *p, tk_err *err)
                         .grace_ms = w->r->grace_ms,
                         .max_output = w->r->max_output};
     if (code == TINKC_OK) {
-        code = rl_gate_begin(w->r->gate, &p->is, err);
-    }
-    if (code == TINKC_OK) {
         code = rl_agents_start(w->r->agents, &job, p, err);
     }
     for (size_t i = 0; i < v.n; i++) {
@@ -169,6 +166,29 @@ static tinkc_code start_agent(const work *w, place *p, tk_err *err)
     }
     tk_buf_dispose(&input);
     return code;
+}
+
+static tinkc_code start_agent(const work *w, place *p, tk_err *err)
+{
+    const rl_rollout *r = w->r;
+    tinkc_code code = rl_gate_begin(r->gate, &p->is, err);
+    if (code != TINKC_OK) {
+        return code;
+    }
+    return r->asks == NULL ? start_process(w, p, err)
+                           : rl_asks_start(r->asks, p->is.name, w->ask->tasks->at[p->row],
+                                           r->timeout_ms, p, err);
+}
+
+static size_t count_running(const rl_rollout *r)
+{
+    return r->asks != NULL ? rl_asks_running(r->asks) : rl_agents_running(r->agents);
+}
+
+static bool wait_end(rl_ended *out, const rl_rollout *r, int ms)
+{
+    return r->asks != NULL ? rl_asks_wait(r->asks, out, ms)
+                           : rl_agents_wait(r->agents, out, ms);
 }
 
 /* ---- ends ---- */
@@ -437,8 +457,11 @@ static void give_up(const rl_rollout *r)
     rl_gate_result result;
     tk_err ignored = TK_ERR_INIT;
     rl_agents_stop(r->agents);
-    while (rl_agents_running(r->agents) > 0) {
-        if (!rl_agents_wait(r->agents, &ended, WAIT_MS)) {
+    if (r->asks != NULL) {
+        rl_asks_stop(r->asks);
+    }
+    while (count_running(r) > 0) {
+        if (!wait_end(&ended, r, WAIT_MS)) {
             continue;
         }
         const place *p = ended.user;
@@ -454,19 +477,18 @@ static tinkc_code run_all(const work *w, place *places, size_t total, tk_err *er
     size_t next = 0;
     rl_ended ended;
     tinkc_code code = TINKC_OK;
-    while (code == TINKC_OK && (next < total || rl_agents_running(r->agents) > 0)) {
+    while (code == TINKC_OK && (next < total || count_running(r) > 0)) {
         if (r->is_stopped()) {
             w->out->was_stopped = true;
             return TINKC_OK;
         }
-        if (next < total && rl_agents_running(r->agents) < r->concurrency) {
+        if (next < total && count_running(r) < r->concurrency) {
             name_place(&places[next], w->ask, next);
             code = start_agent(w, &places[next], err);
             next++;
         }
-        bool is_full = next == total || rl_agents_running(r->agents) == r->concurrency;
-        if (code == TINKC_OK &&
-            rl_agents_wait(r->agents, &ended, is_full ? WAIT_MS : 0)) {
+        bool is_full = next == total || count_running(r) == r->concurrency;
+        if (code == TINKC_OK && wait_end(&ended, r, is_full ? WAIT_MS : 0)) {
             code = take(w, &ended, err);
             if (r->on_episode != NULL) {
                 r->on_episode(r->user, w->out, total);

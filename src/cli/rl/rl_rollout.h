@@ -8,6 +8,7 @@
 #include <tinkc/tokenizer.h>
 
 #include "cli/rl/rl_agent.h"
+#include "cli/rl/rl_ask.h"
 #include "cli/rl/rl_gate.h"
 #include "cli/rl/rl_lines.h"
 #include "cli/rl/rl_reward.h"
@@ -67,6 +68,7 @@ typedef struct rl_outcome {
 
 typedef struct rl_rollout { /* borrowed */
     rl_agents *agents;
+    rl_asks *asks; /* instead of agents; or NULL */
     rl_gate *gate;
     const char *model, *command;
     const tinkc_tokenizer *tokenizer; /* for texts of rollouts; or NULL */

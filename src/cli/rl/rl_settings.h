@@ -12,6 +12,7 @@ typedef enum rl_setting {
     RL_TASKS = 0,
     RL_AGENT,
     RL_ENV,
+    RL_MATCH,
     RL_MODEL,
     RL_LOAD,
     RL_RANK,

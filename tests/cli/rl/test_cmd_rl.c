@@ -2,7 +2,7 @@
  * Links: peer client text server */
 #include "cli/rl/rlfix.h"
 
-static char hostile[2048];
+static char hostile[2048], longest[4096];
 
 /* Everything that an agent can do wrong, in one step: counted, explained in a line each,
  * and the run goes on. */
@@ -206,6 +206,42 @@ static void test_rl_env(void **state)
     modelfix_close(&f);
 }
 
+/* Without a program: the question and the answer of a task. The rewards are those of an agent
+ * that asks the same, and what cannot be asked is found before the first step. */
+static void test_rl_match(void **state)
+{
+    static const char *const bad[] = {"{\"question\":\"x\"}", "{\"answer\":\"x\"}",
+                                      "{\"question\":1,\"answer\":\"x\"}",
+                                      "{\"messages\":\"x\",\"answer\":\"x\"}", "[1]"};
+    modelfix f;
+    (void)state;
+    open_fix(&f, NULL);
+    program_write_file(
+        &f.p, "q.jsonl",
+        "{\"question\":\"What is 3 + 4?\",\"answer\":7}\n"
+        "{\"messages\":[{\"role\":\"user\",\"content\":\"What is 2 + 2?\"}],"
+        "\"answer\":\"4\"}\n");
+    run_ok(&f,
+           PROGRAM_ARGS("rl", "-t", "q.jsonl", "--match", "number", "-b", "2", "-g", "8",
+                        "-n", "1", "--rank", "2", "--max-tokens", "4", "--save", "q"));
+    expect_file(&f, "q.rl/metrics.jsonl", "\"episodes\":16,\"episodes/failed\":0");
+    assert_false(file_has(&f, "q.rl/metrics.jsonl", "\"reward/mean\":0.0,"));
+    (void)snprintf(longest, sizeof(longest), "{\"question\":\"%0*d\",\"answer\":\"x\"}",
+                   3000, 7);
+    program_write_file(&f.p, "q.jsonl", longest);
+    run_ok(&f, PROGRAM_ARGS("rl", "-t", "q.jsonl", "--match", "contains", "-b", "1", "-g",
+                            "2", "-n", "1", "--rank", "2", "--save", "long"));
+    said(&f, "2 of 2 episodes ended with an exit code other than 0 (s1-t0-e");
+    said(&f, "exit code 400: ");
+    for (size_t i = 0; i < TK_ARRAY_LEN(bad); i++) {
+        program_write_file(&f.p, "bad.jsonl", bad[i]);
+        program_run(&f.p, PROGRAM_ARGS("rl", "-t", "bad.jsonl", "--match", "exact"));
+        assert_int_equal(f.p.code, 1);
+        said(&f, "a task for --match needs \"question\" or \"messages\", and \"answer\"");
+    }
+    modelfix_close(&f);
+}
+
 /* Killed after the last checkpoint, in the last evaluation: --resume makes up for it. With
  * --keep the checkpoint of the first step is still there. Only one program at a time may
  * have the directory. */
@@ -253,7 +289,9 @@ static void test_rl_usage(void **state)
         const char *words[10], *text;
         int code;
     } rows[] = {
-        {{"rl", NULL}, "Give --tasks FILE, and --agent COMMAND or --env COMMAND.", 2},
+        {{"rl", NULL},
+         "Give --tasks FILE, and --agent COMMAND, --env COMMAND or --match HOW.",
+         2},
         {{"rl", "-t", "t.jsonl", "-a", "x", "--resume", "--restart", NULL},
          "not both",
          2},
@@ -282,6 +320,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_rl_interrupted),
         cmocka_unit_test(test_rl_surroundings),
         cmocka_unit_test(test_rl_env),
+        cmocka_unit_test(test_rl_match),
         cmocka_unit_test(test_rl_killed_at_end),
         cmocka_unit_test(test_rl_usage),
     };
