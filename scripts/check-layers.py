@@ -65,6 +65,7 @@ ROOMS = {
         "train": {"", "frame", "data"},
         "eval": {"", "frame", "data"},
         "dpo": {"", "frame", "data", "train"},
+        "distill": {"", "frame", "data", "train"},
         "doctor": {"", "frame"},
         "commands": {"", "frame"},
         "gateway": {"", "frame"},

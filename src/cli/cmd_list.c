@@ -6,6 +6,7 @@ const cmd_spec *const cmd_list[] = {
 #if TINKC_HAVE_TEXT
     &cmd_train,
     &cmd_dpo,
+    &cmd_distill,
     &cmd_eval,
     &cmd_sample,
     &cmd_chat,

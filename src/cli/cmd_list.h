@@ -5,8 +5,8 @@
 
 #include "cli/frame/cmd.h"
 
-extern const cmd_spec cmd_eval, cmd_dpo, cmd_train, cmd_sample, cmd_chat, cmd_doctor,
-    cmd_config, cmd_checkpoint_save;
+extern const cmd_spec cmd_eval, cmd_distill, cmd_dpo, cmd_train, cmd_sample, cmd_chat,
+    cmd_doctor, cmd_config, cmd_checkpoint_save;
 extern const cmd_spec cmd_data_check, cmd_data_show;
 extern const cmd_spec cmd_env, cmd_gateway, cmd_launch, cmd_rl;
 extern const cmd_spec cmd_serve, cmd_render, cmd_tokenize, cmd_detokenize, cmd_version;
