@@ -9,6 +9,8 @@
 #include "engine/eng_inputs.h"
 #include "engine/eng_kv.h"
 #include "engine/eng_lora.h"
+#include "engine/eng_mat.h"
+#include "engine/eng_pool.h"
 #include "engine/eng_sample_int.h"
 
 #define BLOCK_BYTES (256 * TK_KIB) /* the smallest block of an eng_work */
@@ -169,7 +171,9 @@ size_t eng_bytes_train_work(const eng_model *model, size_t rank,
         reals(rows, 2 * c->hidden + 2 * c->intermediate + 2 * q + 2 * kv + 2 * rank);
     size_t blocks = reals(mul(size->blocks, c->layers), eng_kv_block_reals(c));
     size_t tables = mul(rows, 128);
-    return add(add(add(acts, back), add(blocks, tables)),
+    size_t widest = TK_MAX(TK_MAX(c->vocabulary, c->intermediate), TK_MAX(c->hidden, q));
+    size_t scratch = mul(eng_pool_size(model->pool), eng_mul_scratch(rows, widest));
+    return add(add(add(acts, back), add(blocks, add(tables, scratch))),
                add(head_bytes(c, rows, rank, size->columns), BLOCK_BYTES));
 }
 

@@ -8,11 +8,13 @@
 
 #define PAIR         2   /* panels of a tile */
 #define BLOCK_K      256 /* a reduction at a time: its panels fit in the first cache */
-#define GROUP_TILES  12  /* tiles of rows of a unit */
-#define BLOCK_PANELS 16  /* most panels of a unit */
-#define UNITS_EACH   4   /* units that a thread should get */
-#define FEW_TILES    3   /* of rows: the weights are read straight from memory */
-#define STRIP        4   /* panels at a time when there are few rows */
+#define ROW          (BLOCK_K + ENG_LANES) /* of gathered inputs, a line more */
+#define BACK_PAIRS   4                     /* most of a unit of the input gradient */
+#define GROUP_TILES  12                    /* tiles of rows of a unit */
+#define BLOCK_PANELS 16                    /* most panels of a unit */
+#define UNITS_EACH   4                     /* units that a thread should get */
+#define FEW_TILES    3 /* of rows: the weights are read straight from memory */
+#define STRIP        4 /* panels at a time when there are few rows */
 
 bool eng_mat_bytes(size_t *out, size_t n, size_t k, bool bf16)
 {
@@ -162,15 +164,26 @@ static void mul_strips(void *user, size_t begin, size_t end, void *scratch)
     }
 }
 
+/* Copies `count` numbers of each row from x on. In place, a tile's rows may be so far apart
+ * that all of them fall on the same places of the first cache. */
+static void gather(eng_real *out, const eng_real *x, size_t ldx, size_t rows,
+                   size_t count)
+{
+    for (size_t r = 0; r < rows; r++) {
+        memcpy(out + r * ROW, x + r * ldx, count * sizeof(*out));
+    }
+}
+
 /* Adds inputs [k0, k0 + count) of PAIR panels from p on to the sums of rows. */
-static void mul_pair(const job *j, const region *b, size_t p, size_t k0, eng_real *wide)
+static void mul_pair(const job *j, const region *b, size_t p, size_t k0, eng_real *wide,
+                     const eng_real *gathered)
 {
     const eng_mul *m = j->m;
     const eng_mat *w = m->w;
     size_t column = b->column / ENG_LANES, count = TK_MIN((size_t)BLOCK_K, w->k - k0);
     eng_tile t = {.k = count,
                   .panels = TK_MIN((size_t)PAIR, panel_count(w) - p),
-                  .a_row = m->ldx,
+                  .a_row = ROW,
                   .a_k = 1,
                   .b_k = ENG_LANES,
                   .c_row = b->stride,
@@ -190,7 +203,7 @@ static void mul_pair(const job *j, const region *b, size_t p, size_t k0, eng_rea
     }
     for (size_t row = 0; row < b->rows; row += t.rows) {
         t.rows = eng_tile_rows(j->kern, b->rows - row);
-        t.a = m->x + (b->row + row) * m->ldx + k0;
+        t.a = gathered + row * ROW;
         t.c = b->sums + row * b->stride + (p - column) * ENG_LANES;
         j->kern->tile(&t);
     }
@@ -199,7 +212,8 @@ static void mul_pair(const job *j, const region *b, size_t p, size_t k0, eng_rea
 static void mul_unit(const job *j, size_t group, size_t block, eng_real *scratch)
 {
     const eng_mul *m = j->m;
-    eng_real *wide = scratch, *sums = scratch + PAIR * BLOCK_K * ENG_LANES;
+    eng_real *wide = scratch, *rows_in = wide + PAIR * BLOCK_K * ENG_LANES;
+    eng_real *sums = rows_in + j->group * ROW;
     size_t first = block * j->block, panels = panel_count(m->w);
     size_t last = TK_MIN(first + j->block, panels), column = first * ENG_LANES;
     size_t row = group * j->group, rows = TK_MIN(j->group, m->rows - row);
@@ -207,8 +221,10 @@ static void mul_unit(const job *j, size_t group, size_t block, eng_real *scratch
                 row,    rows,
                 column, TK_MIN(last * ENG_LANES, m->w->n) - column};
     for (size_t k = 0; k < m->w->k; k += BLOCK_K) {
+        gather(rows_in, m->x + row * m->ldx + k, m->ldx, rows,
+               TK_MIN((size_t)BLOCK_K, m->w->k - k));
         for (size_t p = first; p < last; p += PAIR) {
-            mul_pair(j, &b, p, k, wide);
+            mul_pair(j, &b, p, k, wide, rows_in);
         }
     }
     finish(j, &b);
@@ -235,6 +251,18 @@ static void cut(job *j, size_t panels, size_t threads)
     j->wide_groups = (panels + j->block - 1) / j->block;
 }
 
+size_t eng_mul_scratch(size_t rows, size_t widest)
+{
+    size_t tile = eng_kern_get()->rows, all = ENG_ROUND_UP(rows, tile);
+    size_t group = TK_MIN(all, GROUP_TILES * tile);
+    size_t panels = ENG_ROUND_UP(widest, PAIR * ENG_LANES) / ENG_LANES;
+    size_t block = TK_MIN((size_t)BLOCK_PANELS, panels);
+    size_t back = TK_MIN((size_t)BACK_PAIRS * PAIR, panels);
+    size_t forward = (PAIR * BLOCK_K + group * block) * ENG_LANES + group * ROW;
+    size_t backward = back * (BLOCK_K + all) * ENG_LANES + tile * ROW;
+    return TK_MAX(forward, backward) * sizeof(eng_real);
+}
+
 tinkc_code eng_mul_run(eng_pool *pool, const eng_mul *m, tk_err *err)
 {
     job j = {.m = m, .kern = eng_kern_get()};
@@ -247,7 +275,7 @@ tinkc_code eng_mul_run(eng_pool *pool, const eng_mul *m, tk_err *err)
         return TINKC_OK;
     }
     cut(&j, panels, eng_pool_size(pool));
-    size_t reals = (PAIR * BLOCK_K + j.group * j.block) * ENG_LANES;
+    size_t reals = (PAIR * BLOCK_K + j.group * j.block) * ENG_LANES + j.group * ROW;
     tinkc_code code = eng_pool_reserve(pool, reals * sizeof(eng_real), err);
     if (code == TINKC_OK) {
         eng_pool_run_work(pool, j.row_groups * j.wide_groups, work, mul_units, &j);
@@ -277,14 +305,17 @@ static void transpose(eng_real *out, const job *j, size_t column, size_t first,
     }
 }
 
-/* Adds outputs [first, first + count) to the sums of a unit. */
+/* Adds outputs [first, first + count) to the sums of a unit. Scratch: panels of w, and a
+ * tile's rows of x. */
 static void back_block(const job *j, const region *b, size_t first, eng_real *packed)
 {
+    eng_real *rows_in = packed + j->block * BLOCK_K * ENG_LANES;
     const eng_mul *m = j->m;
     size_t count = TK_MIN((size_t)BLOCK_K, m->w->n - first);
     eng_tile t = {.k = count,
                   .panels = (b->width + ENG_LANES - 1) / ENG_LANES,
-                  .a_row = m->ldx,
+                  .a = rows_in,
+                  .a_row = ROW,
                   .a_k = 1,
                   .b = packed,
                   .b_k = ENG_LANES,
@@ -296,7 +327,7 @@ static void back_block(const job *j, const region *b, size_t first, eng_real *pa
     }
     for (size_t row = 0; row < b->rows; row += t.rows) {
         t.rows = eng_tile_rows(j->kern, b->rows - row);
-        t.a = m->x + (b->row + row) * m->ldx + first;
+        gather(rows_in, m->x + (b->row + row) * m->ldx + first, m->ldx, t.rows, count);
         t.c = b->sums + row * b->stride;
         j->kern->tile(&t);
     }
@@ -306,13 +337,14 @@ static void back_units(void *user, size_t begin, size_t end, void *scratch)
 {
     const job *j = user;
     const eng_mul *m = j->m;
-    eng_real *packed = scratch, *sums = packed + PAIR * BLOCK_K * ENG_LANES;
+    size_t wide = j->block * ENG_LANES;
+    eng_real *packed = scratch, *sums = packed + wide * BLOCK_K + j->kern->rows * ROW;
     for (size_t unit = begin; unit < end; unit++) {
         size_t row = unit % j->row_groups * j->group;
-        size_t column = unit / j->row_groups * PAIR * ENG_LANES;
-        region b = {sums,   PAIR * ENG_LANES,
+        size_t column = unit / j->row_groups * wide;
+        region b = {sums,   wide,
                     row,    TK_MIN(j->group, m->rows - row),
-                    column, TK_MIN((size_t)PAIR * ENG_LANES, m->w->k - column)};
+                    column, TK_MIN(wide, m->w->k - column)};
         for (size_t first = 0; first < m->w->n; first += BLOCK_K) {
             back_block(j, &b, first, packed);
         }
@@ -329,14 +361,17 @@ tinkc_code eng_mul_back_run(eng_pool *pool, const eng_mul *m, tk_err *err)
     /* Each group packs again: cut the rows only when panels alone leave threads idle. */
     size_t pairs = (m->w->k + PAIR * ENG_LANES - 1) / (PAIR * ENG_LANES);
     size_t want = pairs >= 2 * (size_t)eng_pool_size(pool) ? 1 : eng_pool_size(pool);
+    size_t share = pairs / (UNITS_EACH * eng_pool_size(pool));
+    j.block = PAIR * TK_MIN((size_t)BACK_PAIRS, TK_MAX(share, (size_t)1));
+    j.wide_groups = (pairs * PAIR + j.block - 1) / j.block;
     j.group = ENG_ROUND_UP((m->rows + want - 1) / want, j.kern->rows);
     j.row_groups = (m->rows + j.group - 1) / j.group;
-    size_t bytes = PAIR * (BLOCK_K + j.group) * ENG_LANES * sizeof(eng_real);
-    tinkc_code code = eng_pool_reserve(pool, bytes, err);
+    size_t reals = j.block * (BLOCK_K + j.group) * ENG_LANES + j.kern->rows * ROW;
+    tinkc_code code = eng_pool_reserve(pool, reals * sizeof(eng_real), err);
     if (code != TINKC_OK) {
         return code;
     }
-    eng_pool_run_work(pool, pairs * j.row_groups, m->rows * m->w->n * m->w->k / 4,
+    eng_pool_run_work(pool, j.wide_groups * j.row_groups, m->rows * m->w->n * m->w->k / 4,
                       back_units, &j);
     return TINKC_OK;
 }

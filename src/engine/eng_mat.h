@@ -40,6 +40,10 @@ typedef struct eng_mul {
     bool add;
 } eng_mul;
 
+/* The most scratch, in bytes, that a thread of the pool needs for products of `rows` rows
+ * with matrices whose longer side is `widest`. */
+size_t eng_mul_scratch(size_t rows, size_t widest);
+
 TK_NODISCARD tinkc_code eng_mul_run(eng_pool *pool, const eng_mul *m, tk_err *err);
 
 /* y[rows][k] = x W, or y += scale * x W when add; x is [rows][n]: the gradient of the

@@ -261,6 +261,54 @@ static void test_forward_over_blocks(void **unused)
     eng_pool_free(pool);
 }
 
+/* The same for the input gradient: units of several pairs of panels with one thread, of one
+ * with seven, a narrow last one. */
+static void test_back_over_blocks(void **unused)
+{
+    enum { MANY = 100, INPUTS = 600, OUTPUTS = 530 };
+    static float rows[OUTPUTS * INPUTS], d[MANY * OUTPUTS];
+    static float out[MANY * INPUTS], one[INPUTS], fused[MANY * INPUTS];
+    static const unsigned threads[] = {1, 2, 7};
+    const char *name;
+    size_t bytes;
+    bool have = false;
+    fill(rows, OUTPUTS * INPUTS, 6);
+    fill(d, MANY * OUTPUTS, 8);
+    assert_true(eng_mat_bytes(&bytes, OUTPUTS, INPUTS, false));
+    eng_mat w = {tk_malloc(bytes), OUTPUTS, INPUTS, false};
+    assert_non_null(w.panels);
+    eng_mat_pack_reals(&w, rows);
+    for (size_t i = 0; (name = eng_kern_name(i / 3)) != NULL; i++) {
+        eng_pool *pool = NULL;
+        assert_true(eng_kern_select(name));
+        assert_int_equal(eng_pool_new(&pool, threads[i % 3], NULL), TINKC_OK);
+        eng_mul m = {
+            .w = &w, .x = d, .ldx = OUTPUTS, .rows = MANY, .y = out, .ldy = INPUTS};
+        assert_int_equal(eng_mul_back_run(pool, &m, NULL), TINKC_OK);
+        for (size_t k = 0; k < INPUTS; k += 7) {
+            double sum = 0;
+            for (size_t n = 0; n < OUTPUTS; n++) {
+                sum += (double)d[99 * OUTPUTS + n] * (double)rows[n * INPUTS + k];
+            }
+            near_to(sum, (double)out[99 * INPUTS + k]);
+        }
+        m.rows = 1;
+        m.y = one;
+        m.x = d + 57 * OUTPUTS;
+        assert_int_equal(eng_mul_back_run(pool, &m, NULL), TINKC_OK);
+        assert_memory_equal(one, out + 57 * INPUTS, sizeof(one));
+        if (strcmp(name, "generic") != 0) {
+            if (!have) {
+                memcpy(fused, out, sizeof(fused));
+                have = true;
+            }
+            assert_memory_equal(fused, out, sizeof(fused));
+        }
+        eng_pool_free(pool);
+    }
+    tk_free(w.panels);
+}
+
 static void test_unpack_inverts_pack(void **unused)
 {
     for (size_t bf16 = 0; bf16 < 2; bf16++) {
@@ -281,6 +329,7 @@ int main(void)
         cmocka_unit_test(test_products),
         cmocka_unit_test(test_back_over_many_outputs),
         cmocka_unit_test(test_forward_over_blocks),
+        cmocka_unit_test(test_back_over_blocks),
         cmocka_unit_test(test_unpack_inverts_pack),
     };
     return cmocka_run_group_tests_name("eng_mat", tests, NULL, NULL);
