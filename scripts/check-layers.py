@@ -70,6 +70,7 @@ ROOMS = {
         "commands": {"", "frame"},
         "gateway": {"", "frame"},
         "rl": {"", "frame", "train", "eval", "gateway"},
+        "console": {"", "frame"},
     },
 }
 
@@ -80,6 +81,7 @@ ROOM_USES = {  # rooms that may use fewer modules than theirs
 ROOM_MORE = {  # rooms that may use more modules than theirs
     "cli/gateway": {"gateway", "chatapi", "httpd", "text"},
     "cli/rl": {"gateway", "chatapi", "httpd", "text"},
+    "cli/console": {"console", "httpd"},
 }
 
 THIRD_PARTY = [  # (header pattern, modules or rooms)

@@ -54,6 +54,7 @@ const cmd_spec *const cmd_list[] = {
     &cmd_health,
 #if TINKC_HAVE_SERVER
     &cmd_serve,
+    &cmd_console,
 #endif
 #if TINKC_HAVE_GATEWAY
     &cmd_gateway,

@@ -8,7 +8,7 @@
 extern const cmd_spec cmd_eval, cmd_distill, cmd_dpo, cmd_train, cmd_sample, cmd_chat,
     cmd_doctor, cmd_config, cmd_checkpoint_save;
 extern const cmd_spec cmd_data_check, cmd_data_show;
-extern const cmd_spec cmd_env, cmd_gateway, cmd_launch, cmd_rl;
+extern const cmd_spec cmd_env, cmd_console, cmd_gateway, cmd_launch, cmd_rl;
 extern const cmd_spec cmd_serve, cmd_render, cmd_tokenize, cmd_detokenize, cmd_version;
 extern const cmd_spec cmd_auth_login, cmd_auth_logout, cmd_auth_status;
 extern const cmd_spec cmd_profile_add, cmd_profile_list, cmd_profile_use,

@@ -283,6 +283,21 @@ void con_set_port(con *console, unsigned port)
     con_login_set_port(console->login, port);
 }
 
+tinkc_code con_fragment(con *console, char out[CON_FRAGMENT_BYTES], tk_err *err)
+{
+    char secret[CON_LOGIN_SECRET_BYTES];
+    int64_t expires_ms = 0;
+    out[0] = '\0';
+    if (!con_login_is_needed(console->login)) {
+        return TINKC_OK;
+    }
+    tinkc_code code = con_login_make_code(secret, &expires_ms, console->login, err);
+    if (code == TINKC_OK) {
+        (void)snprintf(out, CON_FRAGMENT_BYTES, "#login=%s", secret);
+    }
+    return code;
+}
+
 void con_quiesce(con *console)
 {
     if (console != NULL) {

@@ -30,6 +30,12 @@ void con_set_port(con *console, unsigned port);
  * for them. Accepts NULL. */
 void con_quiesce(con *console);
 
+/* Writes the fragment of an address that logs a browser in once, "#login=...", or "" when
+ * no key is needed. TINKC_E_IO. Thread: any. */
+#define CON_FRAGMENT_BYTES 96
+TK_NODISCARD tinkc_code con_fragment(con *console, char out[CON_FRAGMENT_BYTES],
+                                     tk_err *err);
+
 /* Called when no request is left. Accepts NULL. */
 void con_free(con *console);
 

@@ -36,6 +36,9 @@ export async function post(path, body, signal) {
   return response.status === 204 ? null : response.json();
 }
 
+/* What serves the page: "serve", or "console", which shows files and computes nothing. */
+export const about = {kind: 'serve'};
+
 const C = '/tinkc/v1/console/';
 const q = params => {
   const all = Object.entries(params || {}).filter(([, v]) => v !== undefined && v !== null && v !== '');

@@ -1,6 +1,6 @@
 // The frame: which view is shown, login, light and dark, keys.
 import {el, fill, note, dialog, field} from './dom.js';
-import {api, onUnauthorized, startLive, stopLive} from './api.js';
+import {about, api, onUnauthorized, startLive, stopLive} from './api.js';
 import {isDark} from './chart.js';
 import {showRuns} from './runs.js';
 import {showRun} from './run.js';
@@ -107,6 +107,8 @@ async function begin(message) {
   const session = await api.session();
   if (session.login === 'needed') { loginShown = false; showLogin(message); return; }
   loginShown = false;
+  about.kind = session.kind;
+  document.querySelector('nav [data-view=playground]').hidden = session.kind === 'console';
   document.body.classList.remove('locked');
   document.getElementById('logout').hidden = session.login !== 'done';
   const dot = document.getElementById('live');
@@ -159,6 +161,7 @@ document.getElementById('keys').addEventListener('click', showKeys);
 addEventListener('keydown', e => {
   if (e.ctrlKey || e.metaKey || e.altKey || e.target.closest?.('input, textarea, select, dialog')) return;
   const views = {1: '#/runs', 2: '#/rollouts', 3: '#/playground', 4: '#/server'};
+  if (e.key === '3' && about.kind === 'console') return;
   if (views[e.key]) location.hash = views[e.key];
   else if (e.key === 't') switchTheme();
   else if (e.key === '?') showKeys();

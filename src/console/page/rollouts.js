@@ -1,6 +1,6 @@
 // Samples and episodes as text.
 import {el, fill, refill, num, count, many, timeTag, when, visible, short, shortId, empty, debounce, throttle, select, note, sure} from './dom.js';
-import {api, live, post} from './api.js';
+import {about, api, live, post} from './api.js';
 import {tokenView, tokenLegend, colorings} from './tokens.js';
 
 const PAGE = 50;
@@ -16,12 +16,12 @@ async function rescore(model, ids) {
 
 export function showRollouts(box, {path, query, alive, fail, title}) {
   title('Rollouts');
-  const isEpisodes = path[1] === 'episodes';
+  const isFiles = about.kind === 'console', isEpisodes = path[1] === 'episodes' || isFiles;
   const list = el('div', {class: 'list'}), detail = el('div', {class: 'detail'});
   const tab = (text, href, on) => el('a', {href, 'aria-current': on ? 'page' : null}, text);
   const search = el('input', {type: 'search', placeholder: isEpisodes ? 'Search names' : 'Search outputs', 'aria-label': 'Search'});
   fill(box, el('div', {class: 'head'}, el('h1', {}, 'Rollouts'),
-    el('nav', {class: 'tabs', 'aria-label': 'Kinds of rollouts'}, tab('Samples', '#/rollouts', !isEpisodes), tab('Episodes', '#/rollouts/episodes', isEpisodes)),
+    !isFiles && el('nav', {class: 'tabs', 'aria-label': 'Kinds of rollouts'}, tab('Samples', '#/rollouts', !isEpisodes), tab('Episodes', '#/rollouts/episodes', isEpisodes)),
     el('span', {class: 'grow'}), search),
   el('div', {class: 'split'}, el('section', {'aria-label': isEpisodes ? 'Episodes' : 'Samples'}, list), el('section', {'aria-label': 'Rollout'}, detail)));
   const frame = {list, detail, search, alive, fail, query};
@@ -212,7 +212,8 @@ function episodes({list, detail, search, alive, fail}, first) {
   let rows = [], range = null, offset = 0, more = false, total = 0, bars = null, text = '', opened = 0;
   function render() {
     if (!total && !bars) {
-      fill(list, empty('No episodes yet', 'An agent that talks to /e/NAME/v1 of this server leaves one. Type this in a terminal:',
+      fill(list, about.kind === 'console' ? empty('No rollouts yet', 'A run of tinkc rl keeps some episodes of each step. Type this in a terminal:',
+        'tinkc rl --help') : empty('No episodes yet', 'An agent that talks to /e/NAME/v1 of this server leaves one. Type this in a terminal:',
         'OPENAI_BASE_URL=' + location.origin + '/e/task-1/v1 python3 agent.py'));
       return;
     }
@@ -289,6 +290,7 @@ function episodeView(e, onGone) {
     fill(body, el('div', {class: 'row'}, el('h3', {}, 'Tokens'), sequences.length > 1 && el('label', {}, 'Sequence ', select(sequences.map((x, k) =>
       [String(k), 'turns ' + (x.turns || []).join(', ')]), String(i), v => showSequence(Number(v))))), tools, gap, view.node);
     again();
+    if (about.kind === 'console') return;
     try {
       const answer = await api.decode(turns[0]?.model || q.weights?.[0], q.tokens);
       answer.text.forEach((t, k) => { if (tokens[k]) tokens[k].text = t; });
@@ -297,11 +299,12 @@ function episodeView(e, onGone) {
   }
   showSequence(0);
   return [el('div', {class: 'row'}, el('h2', {}, short(visible(e.id), 80)), el('span', {class: 'grow'}),
-    el('button', {class: 'small danger', onclick: async () => {
+    about.kind !== 'console' && el('button', {class: 'small danger', onclick: async () => {
       if (await sure('Delete ' + e.id + '?', 'The episode, its tokens and its reward are gone afterwards.', 'Delete'))
         try { await api.forgetEpisode(e.id); note('Deleted.'); onGone(); } catch (error) { note(error.message, 'bad'); }
     }}, 'Delete')),
   facts([['Reward', Number.isFinite(e.reward) ? num(e.reward) : '–'], ['Turns', turns.length], ['Sequences', sequences.length],
     ['Branches', turns.filter(t => t.origin === 'branch').length], ['Metadata', e.metadata ? short(visible(JSON.stringify(e.metadata)), 120) : null]]),
-  el('h3', {}, 'Turns'), tree, body];
+  el('h3', {}, 'Turns'), tree, body, (e.texts || []).map(t => [el('h3', {}, 'What the model read and wrote'),
+    el('div', {class: 'tokens', tabindex: 0, dir: 'auto'}, visible(t))])];
 }

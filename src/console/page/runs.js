@@ -1,6 +1,6 @@
 // The list of runs, and several of them over each other.
 import {el, fill, refill, num, count, timeTag, short, shortId, visible, empty, debounce, throttle, select, save, note} from './dom.js';
-import {api, live} from './api.js';
+import {about, api, live} from './api.js';
 import {chart, spark} from './chart.js';
 import {axis, toLine, sortMetrics} from './series.js';
 
@@ -51,7 +51,8 @@ export function showRuns(box, {query, alive, fail, title}) {
   function render() {
     for (const run of runs) if (picked.has(run.id)) picked.set(run.id, run);
     if (!runs.length && !search) {
-      fill(list, empty('No runs yet', 'A run appears here as soon as something trains on this server. Type this in a terminal:',
+      fill(list, about.kind === 'console' ? empty('No runs yet', 'A run appears here as soon as its metrics file has a line. Type this in a terminal:',
+        'tinkc train --metrics metrics.jsonl DATA.jsonl') : empty('No runs yet', 'A run appears here as soon as something trains on this server. Type this in a terminal:',
         'tinkc train --base-url ' + location.origin + ' DATA.jsonl'));
     } else if (!runs.length) {
       fill(list, el('p', {class: 'soft'}, 'No run matches.'));
