@@ -1,7 +1,7 @@
 /* `tinkc dpo` as a user runs it, against the real server: it learns what is preferred, says
  * what is wrong with pairs, and a run that was killed goes on exactly, with the
  * log-probabilities of the weights that it began with.
- * Links: client text server */
+ * Links: peer client text server */
 #include <math.h>
 #include <signal.h>
 
@@ -315,6 +315,43 @@ static void test_dpo_server_fails(void **state)
     }
 }
 
+/* The scripted server, whose log-probabilities are -2 for each token, halved by the first
+ * optimizer step: with every name of the loss, or none, it is
+ * computed here; where they become NaN the run ends. */
+static void test_dpo_manners(void **state)
+{
+    static const fakeapi_tinker_options manners[] = {
+        {.json_results = true}, {.loss = ""}, {.loss = "loss:mean"}, {.nan_after = 1}};
+    for (size_t i = 0; i < TK_ARRAY_LEN(manners); i++) {
+        modelfix f;
+        char url[MODELFIX_URL_BYTES], command[512];
+        fakeapi *api = fakeapi_start();
+        fix_open(&f, NULL);
+        (void)snprintf(command, sizeof(command), "cp -r %s %s/own",
+                       TEST_DATA_DIR "/../../models/pebble-llama-2m", f.p.dir);
+        assert_int_equal(system(command), 0);
+        fakeapi_tinker(api, &manners[i]);
+        (void)snprintf(url, sizeof(url), "TINKER_BASE_URL=%s", fakeapi_url(api));
+        program_env(&f.p, url);
+        program_env(&f.p, "TINKER_API_KEY=tml-any");
+        program_run(&f.p, PROGRAM_ARGS("dpo", "d.jsonl", "-m", "m", "--tokenizer", "own",
+                                       "--steps", "2", "--batch", "3", "--metrics", "m",
+                                       "--set", "max_retries=0"));
+        assert_true(runfix_has(&f, "m", "\"loss\":0.6931471805599453,"));
+        if (manners[i].nan_after > 0) {
+            assert_int_equal(f.p.code, 1);
+            assert_true(program_said(&f.p.err, "Error: Training stopped: "));
+        } else {
+            if (f.p.code != 0) {
+                fail_msg("manner %zu: %s", i, f.p.err.p);
+            }
+            assert_true(runfix_has(&f, "m", "\"step\":2,"));
+        }
+        fakeapi_stop(&api);
+        modelfix_close(&f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -327,6 +364,7 @@ int main(void)
         cmocka_unit_test(test_dpo_resumed_from_file),
         cmocka_unit_test(test_dpo_interrupted),
         cmocka_unit_test(test_dpo_server_fails),
+        cmocka_unit_test(test_dpo_manners),
     };
     return cmocka_run_group_tests_name("cmd_dpo", tests, NULL, NULL);
 }
