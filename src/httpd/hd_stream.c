@@ -52,11 +52,13 @@ static void unlock_and_wake(hd_stream *stream)
     }
 }
 
-/* Drops what was sent, when that is at least half: each byte moves at most once. */
-static void drop_taken(hd_stream *stream)
+/* Drops what was sent, when that is at least half (each byte moves at most once), or when
+ * there is no room for n more bytes otherwise. */
+static void drop_taken(hd_stream *stream, size_t n)
 {
     size_t left = stream->pending.n - stream->taken;
-    if (stream->taken == 0 || left > stream->taken) {
+    bool fits = n <= stream->pending.max && stream->pending.n <= stream->pending.max - n;
+    if (stream->taken == 0 || (left > stream->taken && fits)) {
         return;
     }
     memmove(stream->pending.p, stream->pending.p + stream->taken, left);
@@ -68,7 +70,7 @@ bool hd_stream_put(hd_stream *stream, tk_str bytes)
 {
     tk_mutex_lock(&stream->lock);
     if (!stream->gone && !stream->ended) {
-        drop_taken(stream);
+        drop_taken(stream, bytes.n);
         tk_buf_put(&stream->pending, bytes.p, bytes.n);
         stream->ended = stream->pending.failure != TINKC_OK;
     }
@@ -87,8 +89,8 @@ void hd_stream_end(hd_stream *stream)
 size_t hd_stream_room(hd_stream *stream)
 {
     tk_mutex_lock(&stream->lock);
-    size_t n = stream->pending.n - stream->taken;
-    size_t room = stream->pending.max > n ? stream->pending.max - n : 0;
+    drop_taken(stream, 0);
+    size_t room = stream->pending.max - TK_MIN(stream->pending.max, stream->pending.n);
     tk_mutex_unlock(&stream->lock);
     return room;
 }
