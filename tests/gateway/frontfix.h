@@ -56,6 +56,7 @@ typedef struct frontfix {
     tk_cond changed;
     frontfix_sample *held; /* the one that waits */
     size_t n_samples, n_cancelled, n_find;
+    size_t n_running; /* samples that have not ended */
     int32_t last_prompt[FRONTFIX_CONTEXT];
     size_t n_last_prompt;
     size_t last_max;
@@ -96,8 +97,13 @@ static inline void frontfix_finish(frontfix_sample *s, int status)
     }
     s->listener.on_done(s->listener.user, status == 0 ? &result : NULL,
                         status == 0 ? NULL : &fault);
+    frontfix *f = s->fix;
     tk_free(s->ids);
     tk_free(s);
+    tk_mutex_lock(&f->lock);
+    f->n_running--;
+    tk_cond_broadcast(&f->changed);
+    tk_mutex_unlock(&f->lock);
 }
 
 static inline gw_model *frontfix_find(void *user, tk_str name, ca_fault *fault)
@@ -147,6 +153,7 @@ static inline bool frontfix_sample_fn(gw_sample **out, void *user, gw_model *mod
     memcpy(f->last_prompt, request->ids, request->n * sizeof(*request->ids));
     bool is_held = f->is_held && f->refuses == 0;
     f->held = is_held ? s : f->held;
+    f->n_running += f->refuses == 0;
     tk_cond_broadcast(&f->changed);
     tk_mutex_unlock(&f->lock);
     if (f->refuses != 0) {
@@ -206,6 +213,18 @@ static inline void frontfix_wait_cancelled(frontfix *f, size_t n)
 {
     tk_mutex_lock(&f->lock);
     while (f->n_cancelled < n) {
+        assert_true(
+            tk_cond_wait_until(&f->changed, &f->lock,
+                               tk_clock_mono_ns(NULL) + INT64_C(60000) * TK_NS_PER_MS));
+    }
+    tk_mutex_unlock(&f->lock);
+}
+
+/* Waits until the threads that end samples are through. */
+static inline void frontfix_wait_ended(frontfix *f)
+{
+    tk_mutex_lock(&f->lock);
+    while (f->n_running > 0) {
         assert_true(
             tk_cond_wait_until(&f->changed, &f->lock,
                                tk_clock_mono_ns(NULL) + INT64_C(60000) * TK_NS_PER_MS));
@@ -311,6 +330,7 @@ static inline void frontfix_close(frontfix *f)
     hd_http_quiesce(f->http);
     hd_http_stop(f->http);
     hd_work_free(f->work);
+    frontfix_wait_ended(f); /* as gw_free demands */
     gw_free(f->gateway);
     hd_http_free(f->http);
     gw_model_release(f->model);
