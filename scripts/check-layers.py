@@ -54,9 +54,10 @@ ROOMS = {
     },
     "server": {
         "store": set(),
-        "run": {"store", ""},  # "" for its options: server/srv.h
-        "api": {"run", "store"},
-        "": {"store", "run", "api"},
+        "record": {"store"},
+        "run": {"store", "record", ""},  # "" for its options: server/srv.h
+        "api": {"run", "record", "store"},
+        "": {"store", "record", "run", "api"},
     },
     "cli": {
         "frame": set(),
@@ -76,6 +77,7 @@ ROOMS = {
 
 ROOM_USES = {  # rooms that may use fewer modules than theirs
     "server/store": {"wire", "base"},
+    "server/record": {"console", "httpd", "base"},
 }
 
 ROOM_MORE = {  # rooms that may use more modules than theirs
@@ -87,7 +89,7 @@ ROOM_MORE = {  # rooms that may use more modules than theirs
 THIRD_PARTY = [  # (header pattern, modules or rooms)
     (r"curl/", {"http"}),
     (r"zstd(_errors)?\.h$", {"wire"}),
-    (r"sqlite3\.h$", {"server/store"}),
+    (r"sqlite3\.h$", {"server/store", "server/record"}),
     (r"microhttpd\.h$", {"httpd"}),
     (r"pcre2\.h$", {"text"}),
     (r"utf8proc\.h$", {"text"}),

@@ -381,6 +381,11 @@ static const struct {
     FZ_AGENT("/e/*", "x"),
     {"POST /tinkc/v1/episodes/*/reward",
      "{\"reward\":0.5,\"turn\":0,\"metadata\":{\"a\":\"$N\"}}"},
+    {"POST /tinkc/v1/console/login", "{\"key\":\"" FZ_KEY "\",\"code\":\"$N\"}"},
+    {"POST /tinkc/v1/console/logout", "{}"},
+    {"POST /tinkc/v1/console/code", "{}"},
+    {"POST /tinkc/v1/console/decode",
+     "{\"model\":\"" FZ_MODEL "\",\"ids\":[1,2,$N,400]}"},
     {"POST /tinkc/v1/models", "{\"directory\":\"$D\",\"name\":\"m-$N\"}"},
 };
 

@@ -271,8 +271,19 @@ static hd_verdict reply(hd_request *request, hd_stream *stream)
     return hd_reply_fixed(request, 200, "text/event-stream", TK_STR(""));
 }
 
+/* An answer without an end is for those who ask for one. */
+static bool is_wanted(const hd_request *request)
+{
+    tk_str accept = hd_request_header(request, "Accept");
+    return accept.p != NULL && (strstr(accept.p, "text/event-stream") != NULL ||
+                                strstr(accept.p, "*/*") != NULL);
+}
+
 hd_verdict con_events_get(con_events *events, hd_request *request)
 {
+    if (!is_wanted(request)) {
+        return hd_reply_fail(request, 406, "send Accept: text/event-stream");
+    }
     tk_str id = hd_request_header(request, "Last-Event-ID");
     reader *one = tk_zalloc(sizeof(*one));
     hd_stream *stream = one != NULL ? hd_stream_new(events->budget) : NULL;

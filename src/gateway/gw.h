@@ -24,6 +24,9 @@ typedef struct gw_config {
     const char *episodes; /* directory; NULL: in memory only */
     size_t max_bytes;     /* of episodes in memory; 0 = a default */
     tk_log *log;          /* or NULL */
+    /* As in gw_episodes_config. */
+    void (*on_change)(void *user, tk_str episode);
+    void *change_user;
     /* Looks at a request of an episode before its prompt is made: sets what the request
      * leaves open (a seed, a limit), or returns false with *fault filled to refuse it. NULL
      * = not wanted. Thread: a worker. */

@@ -60,10 +60,23 @@ static tinkc_code enter(gw_episode **out, gw_episodes *episodes, tk_str name, tk
     return TINKC_OK;
 }
 
+/* Keeps what lists show of it. */
 static void leave(gw_episodes *episodes, gw_episode *episode)
 {
+    tk_mutex_lock(&episodes->lock);
+    episode->knows_reward = true;
+    episode->reward = episode->tree.has_reward ? episode->tree.reward : (double)NAN;
+    tk_mutex_unlock(&episodes->lock);
     tk_mutex_unlock(&episode->lock);
     gw_store_release(episodes, episode);
+}
+
+/* Tells of a change that has succeeded. */
+static void tell(const gw_episodes *episodes, tk_str name, tinkc_code code)
+{
+    if (code == TINKC_OK && episodes->on_change != NULL) {
+        episodes->on_change(episodes->change_user, name);
+    }
 }
 
 /* ---- plan ---- */
@@ -246,6 +259,7 @@ tinkc_code gw_episodes_record(gw_episodes *episodes, const gw_turn *turn, int64_
         }
     }
     gw_episodes_tidy(episodes);
+    tell(episodes, name, code);
     return code;
 }
 
@@ -304,6 +318,26 @@ tinkc_code gw_episodes_mark(gw_episodes *episodes, tk_str name, const gw_mark *m
     }
     if (code == TINKC_OK) {
         code = append_mark(episodes, episode, mark, err);
+        leave(episodes, episode);
+        tell(episodes, name, code);
+    }
+    return code;
+}
+
+tinkc_code gw_episodes_reward(double *out, gw_episodes *episodes, tk_str name,
+                              tk_err *err)
+{
+    gw_episode *episode = NULL;
+    tk_mutex_lock(&episodes->lock);
+    const gw_episode *there = tk_map_get(&episodes->all, name);
+    int64_t used_ms = there != NULL ? there->used_ms : 0;
+    tk_mutex_unlock(&episodes->lock);
+    tinkc_code code = enter(&episode, episodes, name, err);
+    if (code == TINKC_OK) {
+        *out = episode->tree.has_reward ? episode->tree.reward : (double)NAN;
+        tk_mutex_lock(&episodes->lock);
+        episode->used_ms = used_ms > 0 ? used_ms : episode->used_ms;
+        tk_mutex_unlock(&episodes->lock);
         leave(episodes, episode);
     }
     return code;

@@ -31,6 +31,10 @@ typedef struct gw_episodes_config {
     size_t segment_bytes; /* of a file of the log; 0 = TK_GW_SEGMENT_BYTES */
     const tk_clock *clock; /* NULL = the machine's */
     tk_log *log;           /* what was found damaged; or NULL */
+    /* Is told each episode that has another turn or reward; NULL = not wanted. Thread: the
+     * one that calls; without locks. */
+    void (*on_change)(void *user, tk_str episode);
+    void *change_user;
 } gw_episodes_config;
 
 /* Opens them, with what the directory holds. The caller closes *out. TINKC_E_CONFIG: the
@@ -144,7 +148,14 @@ typedef struct gw_episode_info { /* borrowed during the call */
     tk_str id;
     size_t turns; /* of the log's records: answers and rewards */
     int64_t used_ms;
+    double reward; /* of the whole episode; NAN = none, or not known yet */
+    bool knows_reward;
 } gw_episode_info;
+
+/* Reads the reward of an episode, from its file when it must, which does not count as a use.
+ * NAN = it has none. TINKC_E_MISSING, TINKC_E_IO. */
+TK_NODISCARD tinkc_code gw_episodes_reward(double *out, gw_episodes *episodes,
+                                           tk_str episode, tk_err *err);
 
 /* Calls `each` for every episode, oldest first, until it returns false. It must not call
  * back. */

@@ -1,4 +1,5 @@
 /* The store's start and end, episodes that are dropped, files that are given back. */
+#include <math.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -106,6 +107,8 @@ tinkc_code gw_episodes_open(gw_episodes **out, const gw_episodes_config *config,
         tk_free(episodes);
         return code;
     }
+    episodes->on_change = config->on_change;
+    episodes->change_user = config->change_user;
     episodes->max_bytes = config->max_bytes > 0 ? config->max_bytes : TK_GW_MEMORY_BYTES;
     episodes->keep_ms = config->keep_s > 0 ? config->keep_s * 1000 : 0;
     episodes->clock = config->clock;
@@ -285,8 +288,12 @@ void gw_episodes_each(gw_episodes *episodes,
     tk_mutex_lock(&episodes->lock);
     while (goes_on && tk_map_next(&episodes->all, &cursor, NULL, &value)) {
         const gw_episode *episode = value;
-        gw_episode_info info = {tk_str_of(episode->id), episode->n_kept,
-                                episode->used_ms};
+        gw_episode_info info = {.id = tk_str_of(episode->id),
+                                .turns = episode->n_kept,
+                                .used_ms = episode->used_ms,
+                                .reward =
+                                    episode->knows_reward ? episode->reward : (double)NAN,
+                                .knows_reward = episode->knows_reward};
         goes_on = each(user, &info);
     }
     tk_mutex_unlock(&episodes->lock);

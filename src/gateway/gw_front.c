@@ -457,6 +457,8 @@ static tinkc_code start(gw *gateway, tk_err *err)
         .dir = gateway->dir,
         .max_bytes = gateway->config.max_bytes,
         .log = gateway->config.log,
+        .on_change = gateway->config.on_change,
+        .change_user = gateway->config.change_user,
     };
     const gw_repeats_config repeats = {.clock = NULL};
     tinkc_code code = gw_episodes_open(&gateway->episodes, &episodes, err);

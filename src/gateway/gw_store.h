@@ -28,6 +28,8 @@ typedef struct gw_episode {
     size_t bytes; /* of the tree, as counted */
     bool is_dropped;
     int64_t used_ms;
+    bool knows_reward; /* it was in memory once */
+    double reward;     /* NAN = none */
     gw_kept *kept; /* in the order of seq; written with both locks, read with either */
     size_t n_kept, cap_kept;
     uint32_t next_seq;
@@ -52,6 +54,8 @@ struct gw_episodes {
     tk_map all;     /* gw_episode by id */
     tk_list loaded; /* those in memory, used last first */
     size_t bytes, n_loaded;
+    void (*on_change)(void *user, tk_str episode); /* or NULL */
+    void *change_user;
     size_t lost; /* records that could not be read later */
     tk_rand rand;
     int64_t tidied_ms;

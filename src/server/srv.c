@@ -12,12 +12,16 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "console/con.h"
 #include "httpd/hd_http.h"
 #include "httpd/hd_listen.h"
 #include "server/api/srv_api.h"
+#include "server/api/srv_console.h"
 #include "server/api/srv_fault_file.h"
 #include "server/api/srv_gateway.h"
 #include "server/api/srv_link.h"
+#include "server/record/srv_notices.h"
+#include "server/record/srv_rec.h"
 #include "server/run/srv_catalog.h"
 #include "server/run/srv_engine.h"
 #include "server/run/srv_head.h"
@@ -199,8 +203,14 @@ static tinkc_code copy_texts(srv *server, const srv_options *options, tk_err *er
     if (server->data == NULL) {
         return tk_err_nomem(err);
     }
-    tinkc_code code = tk_log_new(&server->log, options->log_level, options->log,
-                                 options->log_user, err);
+    server->started_ms = tk_clock_wall_us(NULL) / 1000;
+    tinkc_code code = srv_notices_new(&server->notices, options->log_level, options->log,
+                                      options->log_user, err);
+    if (code != TINKC_OK) {
+        goto out;
+    }
+    code = tk_log_new(&server->log, TK_MAX(options->log_level, TINKC_LOG_WARN),
+                      srv_notices_log, server->notices, err);
     if (code != TINKC_OK) {
         goto out;
     }
@@ -218,6 +228,24 @@ static bool is_stopping(void *user)
 {
     srv *server = user;
     return atomic_load(&server->stopping);
+}
+
+static bool put_token(const void *tok, int32_t id, tk_buf *out)
+{
+    return srv_text_put(tok, id, out);
+}
+
+static tinkc_code open_record(srv *server, const srv_options *options, tk_err *err)
+{
+    const srv_rec_config config = {.data = server->data,
+                                   .log = server->log,
+                                   .budget = &server->memory,
+                                   .part = SRV_PART_RECORD,
+                                   .limit_bytes = options->recording_bytes,
+                                   .keep_days = options->recording_days,
+                                   .no_samples = options->no_samples,
+                                   .put_token = put_token};
+    return options->no_recording ? TINKC_OK : srv_rec_new(&server->record, &config, err);
 }
 
 /* What the requests work on: data directory, store, models, faults. */
@@ -240,6 +268,10 @@ static tinkc_code open_state(srv *server, const srv_options *options, tk_err *er
         goto out;
     }
     code = srv_store_open(&server->store, server->data, server->log, err);
+    if (code != TINKC_OK) {
+        goto out;
+    }
+    code = open_record(server, options, err);
     if (code != TINKC_OK) {
         goto out;
     }
@@ -285,6 +317,8 @@ static tinkc_code start_threads(srv *server, const srv_options *options, tk_err 
         .refuse = srv_gateway_refuse,
         .on_head = srv_head_check,
         .admit = srv_link_admit,
+        .knows_cookie = srv_console_knows,
+        .cookie_mark = SRV_CONSOLE_MARK,
         .on_answer = tk_log_wants(server->log, TINKC_LOG_DEBUG) ? log_answer : NULL,
     };
     tinkc_code code = srv_engine_new(&server->engine, server, err);
@@ -292,6 +326,10 @@ static tinkc_code start_threads(srv *server, const srv_options *options, tk_err 
         goto out;
     }
     code = srv_gateway_new(&server->gateway, server, err);
+    if (code != TINKC_OK) {
+        goto out;
+    }
+    code = srv_console_new(server, err);
     if (code != TINKC_OK) {
         goto out;
     }
@@ -309,6 +347,7 @@ static tinkc_code start_threads(srv *server, const srv_options *options, tk_err 
         goto out;
     }
     write_url(server, http.host);
+    con_set_port(server->console, hd_http_port(server->http));
     code = hd_http_start(server->http, err);
 out:
     return code;
@@ -359,6 +398,7 @@ static void free_parts(srv *server)
         srv_usage_flush(server->usage, server->store, server->log);
     }
     srv_usage_free(server->usage);
+    srv_rec_free(server->record);
     srv_store_close(server->store);
     if (server->data_lock >= 0) {
         if (server->key_file != NULL) {
@@ -370,6 +410,7 @@ static void free_parts(srv *server)
     tk_cond_dispose(&server->keeper_wake);
     tk_mutex_dispose(&server->lock);
     tk_log_free(server->log);
+    srv_notices_free(server->notices);
     if (server->api_key != NULL) {
         tk_mem_wipe(server->api_key, strlen(server->api_key));
     }
@@ -393,12 +434,15 @@ void srv_stop(srv **server_at)
     if (server->http != NULL) {
         hd_http_quiesce(server->http);
     }
+    con_quiesce(server->console);    /* its streams have no end of their own */
     srv_engine_stop(server->engine); /* finishes the piece or save that has begun */
     srv_keeper_stop(server);
     hd_http_stop(server->http); /* waits for what workers and the gateway have */
     hd_work_free(server->work);
     srv_gateway_free(server->gateway);
     hd_http_free(server->http);
+    srv_rec_stop(server->record); /* writes what is queued */
+    con_free(server->console);
     free_parts(server);
 }
 

@@ -40,6 +40,10 @@ typedef struct srv_options {
     size_t memory_bytes;  /* for everything; 0 = three quarters of the machine's */
     size_t adapter_bytes; /* of those, for samplers' weights; 0 = a sixteenth */
     int64_t poll_ms;      /* how long a poll is held; 0 = SRV_POLL_MS */
+    bool no_recording;    /* nothing is recorded for the console */
+    bool no_samples;      /* no samples are */
+    uint64_t recording_bytes; /* of the recordings; 0 = 256 MiB */
+    int64_t recording_days;   /* that they are kept; 0 = 30 */
     size_t piece_rows;   /* tokens of a training request in one piece; 0 = the engine's */
     size_t sequences;    /* decoded at once; 0 = SRV_SEQUENCES */
     srv_step_fn on_step; /* for tests: before each step, on the engine thread; or NULL */

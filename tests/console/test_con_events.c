@@ -1,6 +1,8 @@
 /* The stream of changes: order, resume, many readers, and one that does not read. */
 #include "confix.h"
 
+#define ACCEPT "Accept: text/event-stream\r\n"
+
 static const con_data nothing = {.kind = "serve"};
 
 typedef struct reader {
@@ -11,7 +13,9 @@ typedef struct reader {
 
 static void open_reader(confix *it, reader *one, const char *headers)
 {
-    const httpget_request request = {.target = CON_API "events", .headers = headers};
+    char lines[256];
+    (void)snprintf(lines, sizeof(lines), ACCEPT "%s", headers != NULL ? headers : "");
+    const httpget_request request = {.target = CON_API "events", .headers = lines};
     *one = (reader){.connection = httpget_connect(it->port)};
     assert_non_null(one->connection);
     assert_true(httpget_ask(one->connection, &request));
@@ -49,6 +53,7 @@ static void test_con_events_come_in_order(void **state)
     confix it;
     reader one;
     confix_open(&it, &nothing, NULL);
+    assert_int_equal(confix_status(&it, NULL, CON_API "events", NULL, NULL), 406);
     open_reader(&it, &one, NULL);
     wait_for(&one, "event: hello\ndata: {\"version\":");
     note(&it, 1);
@@ -170,7 +175,7 @@ static void test_con_events_bound_the_readers(void **state)
     for (size_t i = 0; i < TK_ARRAY_LEN(all); i++) {
         open_reader(&it, &all[i], NULL);
     }
-    assert_int_equal(confix_status(&it, NULL, CON_API "events", NULL, NULL), 429);
+    assert_int_equal(confix_status(&it, NULL, CON_API "events", ACCEPT, NULL), 429);
     for (size_t i = 0; i < TK_ARRAY_LEN(all); i++) {
         close_reader(&all[i]);
     }
@@ -214,9 +219,7 @@ static void test_con_events_too_long(void **state)
     last_id(header, sizeof(header), one.text);
     memset(name, 'x', sizeof(name));
     con_note_episode(it.console, (tk_str){name, sizeof(name)});
-    char byte;
-    while (httpget_byte(one.connection, &byte)) { /* until the stream has ended */
-    }
+    wait_for(&one, "\r\n0\r\n\r\n"); /* the last chunk */
     close_reader(&one);
     open_reader(&it, &one, header);
     wait_for(&one, "event: reset\n");
@@ -234,7 +237,7 @@ static void test_con_events_end_with_the_server(void **state)
     open_reader(&it, &one, NULL);
     wait_for(&one, "hello");
     con_quiesce(it.console);
-    assert_int_equal(confix_status(&it, NULL, CON_API "events", NULL, NULL), 503);
+    assert_int_equal(confix_status(&it, NULL, CON_API "events", ACCEPT, NULL), 503);
     confix_close(&it);
     close_reader(&one);
 }

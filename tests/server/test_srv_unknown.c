@@ -67,6 +67,10 @@ static const struct {
     reason why;
 } open_places[] = {
     {"client/config", "", DESCRIBES},
+    {"console/login", "", DESCRIBES},
+    {"console/logout", "", DESCRIBES},
+    {"console/code", "", DESCRIBES},
+    {"console/decode", "", DESCRIBES},
     {"client/dynamic_config", "", DESCRIBES},
     {"telemetry", "", DESCRIBES},
     {"create_session", "", DESCRIBES},

@@ -159,6 +159,15 @@ static int read_options(serve *s, const cmd_args *args)
     if (memory != NULL && !read_size(memory, &o->memory_bytes)) {
         return cmd_bad_usage(args, "--memory must be a size such as 512M or 8G.");
     }
+    const char *recording = cmd_text(args, "recording-limit", NULL);
+    size_t recording_bytes = 0;
+    o->recording_days = cmd_int(args, "recording-days", 0);
+    if ((recording != NULL && !read_size(recording, &recording_bytes)) ||
+        o->recording_days < 0 || o->recording_days > 36500) {
+        return cmd_bad_usage(args, "--recording-limit must be a size such as 64M, "
+                                   "--recording-days a number of days.");
+    }
+    o->recording_bytes = recording_bytes;
     o->host = cmd_text(args, "host", "127.0.0.1");
     o->port = (unsigned)port;
     o->models = s->models;
@@ -167,6 +176,8 @@ static int read_options(serve *s, const cmd_args *args)
     o->kernel = cmd_text(args, "kernel", NULL);
     o->api_key = cmd_text(args, "api-key", NULL);
     o->faults = cmd_text(args, "faults", NULL);
+    o->no_recording = cmd_has(args, "no-recording");
+    o->no_samples = cmd_has(args, "no-samples");
     o->strict = cmd_has(args, "strict");
     o->log_level = cmd_has(args, "verbose") ? TINKC_LOG_DEBUG : TINKC_LOG_INFO;
     s->is_private = cmd_has(args, "private");
@@ -288,6 +299,11 @@ static const cmd_option options[] = {
      "Memory for models and requests, as 512M or 8G (3/4 of the machine's).", false},
     {"api-key", 0, CMD_SECRET, "KEY", "Key that clients must send (tml-...).", false},
     {"api-key-file", 0, CMD_TEXT, "FILE", "Read the key from FILE.", false},
+    {"no-recording", 0, CMD_FLAG, NULL, "Record nothing for the console.", false},
+    {"no-samples", 0, CMD_FLAG, NULL, "Record no samples.", false},
+    {"recording-limit", 0, CMD_TEXT, "SIZE", "Size of the recordings, as 64M (256M).",
+     false},
+    {"recording-days", 0, CMD_INT, "N", "Days that recordings are kept (30).", false},
     {"faults", 0, CMD_TEXT, "FILE", "Inject faults, for tests (docs/faults.md).", false},
     {"strict", 0, CMD_FLAG, NULL, "Refuse what the hosted service refuses.", false},
     {"private", 0, CMD_FLAG, NULL, "Stop after the last --local command.", false},

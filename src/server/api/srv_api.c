@@ -1,12 +1,13 @@
 /* The route table, in the order of docs/protocol.md §2. */
 #include "server/api/srv_api.h"
 
-#include "console/con_page.h"
+#include "console/con.h"
 #include "gateway/gw.h"
 #include "server/api/srv_archive.h"
 #include "server/api/srv_billing.h"
 #include "server/api/srv_checkpoint.h"
 #include "server/api/srv_checkpoint_search.h"
+#include "server/api/srv_console.h"
 #include "server/api/srv_copy.h"
 #include "server/api/srv_external.h"
 #include "server/api/srv_gateway.h"
@@ -117,7 +118,7 @@ static const hd_route rows[] = {
     GW_ROUTES(srv_gateway_handle),
     /* ours */
     {"GET", "/", srv_info_root, HD_ROUTE_OPEN | HD_ROUTE_PROMPT, 0, HD_ROUTE_ANY},
-    {"GET", "/console/*", con_page_file_get, HD_ROUTE_OPEN | HD_ROUTE_PROMPT, 0, NULL},
+    CON_ROUTES(srv_console_handle),
     {"GET", "/metrics", srv_info_metrics, HD_ROUTE_PROMPT, 0, HD_ROUTE_ANY},
     {"GET", "/tinkc/v1/models", srv_models_list, HD_ROUTE_LIGHT, 0, NULL},
     {"POST", "/tinkc/v1/models", srv_models_load, HD_ROUTE_SLOW, 0, NULL},

@@ -7,7 +7,9 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "console/con.h"
 #include "gateway/gw.h"
+#include "gateway/gw_episode.h"
 #include "httpd/hd_reply.h"
 #include "server/run/srv_catalog.h"
 #include "server/run/srv_engine.h"
@@ -19,8 +21,9 @@
 #include "wire/path.h"
 
 #define EPISODES_DIR    "episodes"
-#define CHECKPOINTS_MAX 64 /* whose weights stay loaded, as far as memory allows */
-#define TOKEN_BYTES     64 /* of a tokenizer, for each token */
+#define CHECKPOINTS_MAX 64  /* whose weights stay loaded, as far as memory allows */
+#define TOKEN_BYTES     64  /* of a tokenizer, for each token */
+#define REWARDS_MAX     200 /* that one list reads from files */
 
 /* What a base model's files say about text. Loaded once, until the end. */
 typedef struct text {
@@ -535,6 +538,69 @@ static void cancel(void *user, gw_sample *sample_of)
     tk_mutex_unlock(&g->server->lock);
 }
 
+/* ---- episodes ---- */
+
+typedef struct listing {
+    tk_arena *arena;
+    con_episode *p;
+    size_t n, cap;
+    size_t unknown[REWARDS_MAX]; /* a ring: the newest ones whose reward is in a file */
+    size_t n_unknown;
+    bool failed;
+} listing;
+
+static bool add_episode(void *user, const gw_episode_info *info)
+{
+    listing *all = user;
+    if (all->n == all->cap) {
+        size_t cap = all->cap > 0 ? 2 * all->cap : 64;
+        con_episode *grown = tk_arena_array(all->arena, cap, sizeof(*grown));
+        all->failed = grown == NULL;
+        if (all->failed) {
+            return false;
+        }
+        if (all->n > 0) {
+            memcpy(grown, all->p, all->n * sizeof(*grown));
+        }
+        all->p = grown;
+        all->cap = cap;
+    }
+    con_episode *to = &all->p[all->n];
+    *to = (con_episode){
+        .turns = (int64_t)info->turns, .used_ms = info->used_ms, .reward = info->reward};
+    all->unknown[all->n_unknown % REWARDS_MAX] = all->n;
+    all->n_unknown += !info->knows_reward;
+    all->failed = !tk_arena_dup(all->arena, &to->id, info->id.p, info->id.n);
+    all->n += !all->failed;
+    return !all->failed;
+}
+
+/* Reads those of the newest episodes that nobody has used since the start. */
+static void find_rewards(srv_gateway *g, listing *all)
+{
+    size_t n = TK_MIN(all->n_unknown, (size_t)REWARDS_MAX);
+    for (size_t i = 0; !all->failed && i < n; i++) {
+        con_episode *episode = &all->p[all->unknown[i]];
+        tk_err ignored = TK_ERR_INIT;
+        (void)!gw_episodes_reward(&episode->reward, gw_get_episodes(g->gateway),
+                                  episode->id, &ignored);
+    }
+}
+
+bool srv_gateway_list(srv_gateway *g, con_episodes *out, tk_arena *arena)
+{
+    listing all = {.arena = arena};
+    gw_episodes_each(gw_get_episodes(g->gateway), add_episode, &all);
+    find_rewards(g, &all);
+    for (size_t i = 0; i < all.n / 2; i++) { /* they come oldest first */
+        con_episode one = all.p[i];
+        all.p[i] = all.p[all.n - 1 - i];
+        all.p[all.n - 1 - i] = one;
+    }
+    *out = (con_episodes){all.p, all.n};
+    return !all.failed;
+}
+
 /* ---- HTTP ---- */
 
 hd_verdict srv_gateway_handle(hd_request *request)
@@ -555,6 +621,14 @@ void srv_gateway_refuse(hd_request *request, int status, const tk_err *err)
 
 /* ---- life ---- */
 
+static void tell_change(void *user, tk_str episode)
+{
+    const srv *server = user;
+    if (server->console != NULL) {
+        con_note_episode(server->console, episode);
+    }
+}
+
 static tinkc_code start(srv_gateway *g, tk_err *err)
 {
     srv *server = g->server;
@@ -567,6 +641,8 @@ static tinkc_code start(srv_gateway *g, tk_err *err)
         .budget = &server->memory,
         .episodes = dir,
         .log = server->log,
+        .on_change = tell_change,
+        .change_user = server,
     };
     tinkc_code code = gw_new(&g->gateway, &config, err);
     tk_free(dir);

@@ -5,6 +5,7 @@
 #define SERVER_SRV_GATEWAY_H
 
 #include "base/err.h"
+#include "console/con_data.h"
 #include "httpd/hd_route.h"
 
 typedef struct srv srv;
@@ -14,6 +15,11 @@ typedef struct srv_gateway srv_gateway;
 TK_NODISCARD tinkc_code srv_gateway_new(srv_gateway **out, srv *server, tk_err *err);
 /* After HTTP and the engine have stopped, before the engine is freed. Accepts NULL. */
 void srv_gateway_free(srv_gateway *gateway);
+
+/* Lists the episodes for the console, newest first. Arena. Returns false when out of
+ * memory. */
+TK_NODISCARD bool srv_gateway_list(srv_gateway *gateway, con_episodes *out,
+                                   tk_arena *arena);
 
 /* The handler of GW_ROUTES. */
 hd_verdict srv_gateway_handle(hd_request *request);

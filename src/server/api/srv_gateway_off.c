@@ -16,6 +16,14 @@ void srv_gateway_free(srv_gateway *gateway)
     (void)gateway;
 }
 
+bool srv_gateway_list(srv_gateway *gateway, con_episodes *out, tk_arena *arena)
+{
+    (void)gateway;
+    (void)arena;
+    *out = (con_episodes){0};
+    return true;
+}
+
 hd_verdict srv_gateway_handle(hd_request *request)
 {
     return hd_reply_fail(request, 404, "this server was built without tokenizers");

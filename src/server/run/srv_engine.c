@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "engine/eng_bytes.h"
+#include "server/run/srv_busy.h"
 #include "server/run/srv_model.h"
 #include "server/run/srv_run.h"
 #include "server/run/srv_state.h"
@@ -42,6 +43,7 @@ struct srv_engine {
     size_t n_samples;
     size_t turn; /* cursor into the map of models */
     srv_engine_stats stats;
+    srv_busy busy;            /* written by the thread; read anywhere */
     atomic_size_t n_decoders; /* grows under the lock; read anywhere */
     /* the thread's own */
     decoder *decoders; /* room for all that the catalog may have: they do not move */
@@ -231,6 +233,11 @@ void srv_engine_get_stats(srv_engine *engine, srv_engine_stats *out)
     *out = engine->stats;
     out->samples_waiting = engine->n_samples;
     tk_mutex_unlock(&engine->server->lock);
+}
+
+double srv_engine_busy(const srv_engine *engine)
+{
+    return srv_busy_share(&engine->busy, tk_clock_mono_ns(NULL));
 }
 
 /* ---- samplers ---- */
@@ -522,6 +529,7 @@ static void run(void *user)
         cancel_samples(engine);
         start_samples(engine, &now.samples);
         int64_t began = tk_clock_mono_ns(NULL);
+        srv_busy_begin(&engine->busy, began);
         if (now.job != NULL) {
             bool done = srv_run_job(now.job);
             int64_t spent = tk_clock_mono_ns(NULL) - began;
@@ -534,6 +542,7 @@ static void run(void *user)
             int64_t spent = tk_clock_mono_ns(NULL) - began;
             engine->owed_ns = TK_MAX(engine->owed_ns - spent, 0);
         }
+        srv_busy_end(&engine->busy, tk_clock_mono_ns(NULL));
     }
     /* What came at the last moment goes back: srv_engine_free drops it. */
     tk_mutex_lock(&engine->server->lock);

@@ -82,6 +82,8 @@ typedef struct srv_engine_stats {
 } srv_engine_stats;
 
 void srv_engine_get_stats(srv_engine *engine, srv_engine_stats *out); /* any thread */
+/* Returns the share of the last ten seconds in which it computed. Thread: any. */
+double srv_engine_busy(const srv_engine *engine);
 /* Adds to the counters. Thread: engine. */
 void srv_engine_count(srv_engine *engine, uint64_t trained, uint64_t prompt,
                       uint64_t cached, uint64_t sampled);

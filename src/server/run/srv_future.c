@@ -141,6 +141,7 @@ tinkc_code srv_future_add(srv_future **out, srv_futures *futures,
     }
     tk_list_init(&future->waiters);
     tk_list_init(&future->event);
+    future->added_ns = tk_clock_mono_ns(NULL);
     tk_list_push_back(&futures->pending, &future->age);
     future->type = spec->type;
     if (spec->digest != NULL) {

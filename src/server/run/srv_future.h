@@ -47,6 +47,7 @@ struct srv_future {
     bool starved;    /* there was no memory for a result: the server's failure */
     hd_blob *result; /* NULL when pending or starved */
     bool fetched;    /* a poll was given the result */
+    int64_t added_ns;
     int64_t done_ns;
     size_t counted;  /* bytes of this record in the budget */
     tk_list waiters; /* srv_poll.waiting */

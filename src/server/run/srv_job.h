@@ -39,6 +39,7 @@ typedef struct srv_job {
     int64_t patience_ns; /* until when it waits; 0 = it never had to */
     eng_train_request train; /* TRAIN */
     eng_train *steps;        /* TRAIN: what was computed so far; the engine thread's */
+    int64_t spent_ns;        /* TRAIN: on that; the engine thread's */
     eng_train_size size;     /* TRAIN: what its memory depends on */
     size_t n_tokens;         /* of it, for the counters */
     eng_optimizer optim;     /* OPTIM: which of the two */

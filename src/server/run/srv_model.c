@@ -9,6 +9,7 @@
 #include "httpd/hd_reply.h"
 #include "httpd/hd_route.h"
 #include "server/run/srv_engine.h"
+#include "server/run/srv_note.h"
 #include "server/run/srv_state.h"
 #include "server/store/srv_store.h"
 
@@ -162,6 +163,8 @@ hd_verdict srv_model_submit_new(hd_request *request, srv_job *job,
     }
     (void)snprintf(model_id, sizeof(model_id), "%s", model->id);
     (void)snprintf(id, sizeof(id), "%s:0", model->id);
+    srv_note_run note;
+    srv_note_prepare(&note, server, spec, model_id);
     const srv_future_spec future = {tk_str_of(id), TK_STR(""), submit->type, digest};
     hd_request_move_memory(&job->memory, request);
     /* The row comes first: a model that trains has one. A row without a model is a run
@@ -180,10 +183,13 @@ hd_verdict srv_model_submit_new(hd_request *request, srv_job *job,
         out = enter(server, model, job, spec, &future);
         tk_mutex_unlock(&server->lock);
     }
-    if (!out.entered) {
+    if (out.entered) {
+        srv_note_begin(server, &note);
+    } else {
         free_model(server, model);
         srv_job_free(job);
     }
+    srv_note_dispose(&note);
     return out.status == 200
                ? srv_job_reply(request, id, model_id)
                : hd_reply_fail(request, out.status, "%s",
@@ -266,6 +272,7 @@ void srv_model_remove(srv *server, srv_model *model)
         srv_job_free(job);
     }
     const srv_base *base = model->base;
+    srv_note_end(server, model);
     free_model(server, model);
     srv_engine_trim(server->engine, base, NULL);
 }

@@ -22,6 +22,7 @@ struct srv_model {
     srv_job *last_job; /* owned: the unload for the end of the session, made with the
                            * model so that the end needs no memory */
     eng_adapter *adapter; /* the engine thread's; NULL until created */
+    int64_t steps;        /* the engine thread's: optimizer steps since it was made */
     size_t counted;       /* bytes of it in the budget */
 };
 

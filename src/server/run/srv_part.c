@@ -9,6 +9,7 @@ static const hd_part_row rows[SRV_PARTS - HD_PARTS] = {
     [SRV_PART_SAMPLERS - HD_PARTS] = {"samplers", 16, false},
     [SRV_PART_JOBS - HD_PARTS] = {"jobs", 2, false},
     [SRV_PART_RESULTS - HD_PARTS] = {"results", 4, false},
+    [SRV_PART_RECORD - HD_PARTS] = {"recording", 16, false},
 };
 
 const hd_part_rows srv_part_rows = {rows, TK_ARRAY_LEN(rows)};

@@ -12,6 +12,7 @@ enum {
     SRV_PART_SAMPLERS,          /* weights of samplers */
     SRV_PART_JOBS,              /* inputs and outputs of training requests and samples */
     SRV_PART_RESULTS,           /* futures and their results */
+    SRV_PART_RECORD,            /* what is to be recorded, and what the console knows */
     SRV_PARTS
 };
 

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "server/run/srv_engine.h"
 #include "server/run/srv_model.h"
+#include "server/run/srv_note.h"
 #include "server/run/srv_state.h"
 #include "server/run/srv_usage.h"
 #include "wire/msg_model.h"
@@ -144,6 +145,7 @@ static tinkc_code run_train(srv_job *job, bool *more, tk_err *err)
 {
     eng_result *result = NULL;
     tinkc_code code = TINKC_OK;
+    int64_t began = tk_clock_mono_ns(NULL);
     if (job->steps == NULL) {
         code = eng_train_begin(&job->steps, job->model->adapter, &job->train, err);
         if (code == TINKC_OK) {
@@ -158,6 +160,7 @@ static tinkc_code run_train(srv_job *job, bool *more, tk_err *err)
         }
         code = eng_train_step(job->steps, more, err);
     }
+    job->spent_ns += tk_clock_mono_ns(NULL) - began;
     if (code != TINKC_OK || *more) {
         return code;
     }
@@ -166,6 +169,7 @@ static tinkc_code run_train(srv_job *job, bool *more, tk_err *err)
     if (code != TINKC_OK) {
         return code;
     }
+    srv_note_train(job, result);
     tk_buf buf;
     tk_buf_init(&buf, RESULT_BYTES);
     code = encode_result(&buf, result, err);
@@ -185,6 +189,7 @@ static tinkc_code run_train(srv_job *job, bool *more, tk_err *err)
 static tinkc_code run_optim(srv_job *job, tk_err *err)
 {
     double norm = 0.0;
+    int64_t began = tk_clock_mono_ns(NULL);
     eng_adapter *adapter = job->model->adapter;
     tinkc_code code = job->optim == ENG_DIMUON
                           ? eng_adapter_dimuon_step(adapter, &job->dimuon, &norm, err)
@@ -192,6 +197,7 @@ static tinkc_code run_optim(srv_job *job, tk_err *err)
     if (code != TINKC_OK) {
         return code;
     }
+    srv_note_optim(job, norm, tk_clock_mono_ns(NULL) - began);
     const tk_named_num metric = {TK_STR("unclipped_grad_l2:mean"), norm};
     const tk_optim_step_result msg = {.metrics = {TK_SET, {&metric, 1}}};
     srv_future_finish_msg(job->server, job->future, &tk_msg_optim_step_result, &msg);

@@ -7,6 +7,7 @@
 #include "server/run/srv_adapters.h"
 #include "server/run/srv_keeper.h"
 #include "server/run/srv_model.h"
+#include "server/run/srv_note.h"
 #include "server/run/srv_run.h"
 #include "server/run/srv_sampler.h"
 #include "server/run/srv_state.h"
@@ -115,6 +116,7 @@ tinkc_code srv_run_save(srv_job *job, tk_err *err)
     }
     srv_usage_add(job->server->usage, TK_BILLING_CHECKPOINT, tk_str_of(model->base_name),
                   tk_str_of(model->id), 1);
+    srv_note_save(job);
     finish_save(job, size);
 out:
     return code;

@@ -12,6 +12,7 @@
 #include "server/run/srv_head.h"
 #include "server/run/srv_job.h"
 #include "server/run/srv_msg.h"
+#include "server/run/srv_note.h"
 #include "server/run/srv_state.h"
 #include "server/run/srv_usage.h"
 #include "server/store/srv_store.h"
@@ -407,6 +408,7 @@ static void on_done(void *user, const eng_sample_result *result, const tk_err *e
             n += result->sequences[i].n;
         }
         count_tokens(sample, result->prompt_cache_hit_tokens, n);
+        srv_note_sample(sample, result);
         deliver(sample, result);
     } else {
         fail(sample, err);

@@ -30,7 +30,7 @@ static srv_session *make_session(tk_str key)
         return NULL;
     }
     session->key = key.n > 0 ? tk_strndup(key.p, key.n) : NULL;
-    session->seen_ns = tk_clock_mono_ns(NULL);
+    session->made_ns = session->seen_ns = tk_clock_mono_ns(NULL);
     tk_list_init(&session->models);
     tk_list_init(&session->samplers);
     tk_list_init(&session->ended);

@@ -20,7 +20,8 @@ typedef struct srv srv;
 /* Under the server's lock. Ended sessions stay known to the store only. */
 typedef struct srv_session {
     char id[TK_UUID_TEXT_BYTES];
-    char *key;        /* owned; X-Idempotency-Key that made it, or NULL */
+    char *key; /* owned; X-Idempotency-Key that made it, or NULL */
+    int64_t made_ns;
     int64_t seen_ns;  /* the last heartbeat, training request or sample */
     bool beaten;      /* has sent a heartbeat */
     tk_list models;   /* srv_model.of_session */

@@ -27,6 +27,9 @@ typedef struct hd_http hd_http;
 typedef struct srv_store srv_store;
 typedef struct srv_usage srv_usage;
 typedef struct hd_work hd_work;
+typedef struct con con;
+typedef struct srv_rec srv_rec;
+typedef struct srv_notices srv_notices;
 
 struct srv {
     /* constant between start and stop */
@@ -45,6 +48,10 @@ struct srv {
     srv_catalog *catalog;
     srv_store *store;
     srv_usage *usage;
+    srv_notices *notices; /* record/srv_notices.h */
+    srv_rec *record;      /* record/srv_rec.h; NULL = nothing is recorded */
+    con *console;
+    int64_t started_ms;
     srv_engine *engine;
     srv_gateway *gateway; /* api/srv_gateway.h; NULL in a build without src/text */
     tk_list adapters;     /* srv_sampler.resident, least recently used first; the engine

@@ -92,8 +92,9 @@ tinkc_code srv_data_read_mark(char instance[SRV_DATA_INSTANCE_SIZE],
 
 /* What a directory without a mark may have and still be new: what programs that look for a
  * server put there, and what a new file system has. */
-static const char *const nothing[] = {"lock", "users", "tinkc.key", "local.log",
-                                      "lost+found"};
+static const char *const nothing[] = {"lock",           "users",         "tinkc.key",
+                                      "local.log",      "lost+found",    "console.db",
+                                      "console.db-wal", "console.db-shm"};
 
 /* Earlier versions wrote no mark: their database, also an empty one, is one. */
 static bool has_database(const char *data)

@@ -1,6 +1,8 @@
 /* The first failure of a statement is kept; later calls do nothing. */
 #include "server/store/srv_sql.h"
 
+#include <math.h>
+
 static void note(srv_sql *sql, int result)
 {
     if (sql->failure == SQLITE_OK && result != SQLITE_OK) {
@@ -36,6 +38,23 @@ void srv_sql_i64(srv_sql *sql, int64_t value)
     }
 }
 
+void srv_sql_double(srv_sql *sql, double value)
+{
+    int at = ++sql->n_bound;
+    if (sql->failure == SQLITE_OK) { /* NAN becomes NULL */
+        note(sql, sqlite3_bind_double(sql->stmt, at, value));
+    }
+}
+
+void srv_sql_blob(srv_sql *sql, const void *bytes, size_t n)
+{
+    int at = ++sql->n_bound;
+    if (sql->failure == SQLITE_OK) {
+        note(sql, n > 0 ? sqlite3_bind_blob64(sql->stmt, at, bytes, n, SQLITE_STATIC)
+                        : sqlite3_bind_zeroblob(sql->stmt, at, 0));
+    }
+}
+
 bool srv_sql_row(srv_sql *sql)
 {
     if (sql->failure != SQLITE_OK || sql->ended) {
@@ -67,6 +86,20 @@ int64_t srv_sql_get_i64(srv_sql *sql, int column)
     return sqlite3_column_int64(sql->stmt, column);
 }
 
+double srv_sql_get_double(srv_sql *sql, int column)
+{
+    return sqlite3_column_type(sql->stmt, column) == SQLITE_NULL
+               ? (double)NAN
+               : sqlite3_column_double(sql->stmt, column);
+}
+
+tk_str srv_sql_get_blob(srv_sql *sql, int column)
+{
+    const void *bytes = sqlite3_column_blob(sql->stmt, column);
+    int n = sqlite3_column_bytes(sql->stmt, column);
+    return (tk_str){bytes, bytes != NULL && n > 0 ? (size_t)n : 0};
+}
+
 void srv_sql_stop(srv_sql *sql)
 {
     sql->ended = true;
@@ -91,6 +124,34 @@ tinkc_code srv_sql_done(srv_sql *sql, tk_err *err)
     (void)sqlite3_finalize(sql->stmt);
     sql->stmt = NULL;
     return code;
+}
+
+void srv_sql_reuse(srv_sql *sql, sqlite3 *db, const char *text)
+{
+    if (sql->stmt == NULL) {
+        srv_sql_begin(sql, db, text);
+    } else {
+        *sql = (srv_sql){.db = db, .stmt = sql->stmt};
+    }
+}
+
+tinkc_code srv_sql_run(srv_sql *sql, tk_err *err)
+{
+    while (srv_sql_row(sql)) {
+    }
+    tinkc_code code =
+        sql->failure == SQLITE_OK ? TINKC_OK : fail(sql->db, sql->failure, err);
+    if (sql->stmt != NULL) {
+        (void)sqlite3_reset(sql->stmt);
+        (void)sqlite3_clear_bindings(sql->stmt);
+    }
+    return code;
+}
+
+void srv_sql_drop(srv_sql *sql)
+{
+    (void)sqlite3_finalize(sql->stmt);
+    *sql = (srv_sql){0};
 }
 
 tinkc_code srv_sql_exec(sqlite3 *db, const char *text, tk_err *err)
