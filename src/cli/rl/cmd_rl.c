@@ -298,6 +298,7 @@ static int open_asks(rl *t)
     const rl_ask_config config = {.url = rl_gate_url(t->gate),
                                   .key = rl_gate_key(t->gate),
                                   .model = t->model,
+                                  .cut_off = t->numbers.cut_off,
                                   .match = strcmp(match, "exact") == 0 ? EVAL_EXACT
                                            : strcmp(match, "number") == 0
                                                ? EVAL_NUMBER

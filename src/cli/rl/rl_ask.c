@@ -12,7 +12,7 @@
 
 #define BODY_BYTES   (16 * TK_MIB)
 #define PATH_BYTES   160
-#define REWARD_BYTES 8
+#define REWARD_BYTES 32
 
 typedef struct question {
     tinkc_future *future; /* NULL: the place is free */
@@ -275,9 +275,12 @@ static void judge(rl_asks *a, const question *q, rl_ended *out, tk_str body)
     tk_str answer = content != NULL && content->type == TK_JSON_STRING
                         ? content->as.string
                         : (tk_str){NULL, 0};
-    bool is_right =
-        eval_match_is_right(a->config.match, answer, tk_str_of(q->expected));
-    (void)snprintf(a->reward, sizeof(a->reward), "%d", is_right);
+    bool is_right = eval_match_is_right(a->config.match, answer, tk_str_of(q->expected));
+    const tk_json *finish = tk_json_get(&first, "finish_reason");
+    bool is_cut = finish != NULL && finish->type == TK_JSON_STRING &&
+                  tk_str_is(finish->as.string, "length");
+    (void)snprintf(a->reward, sizeof(a->reward), "%.17g",
+                   (is_right ? 1 : 0) + (is_cut ? a->config.cut_off : 0));
     out->out = tk_str_of(a->reward);
     tk_arena_dispose(&arena);
 }

@@ -16,6 +16,7 @@ typedef struct rl_ask_config { /* borrowed during the call, `model` until it is 
     const char *url, *key;     /* of the gateway */
     const char *model;
     eval_match match;
+    double cut_off; /* added to the reward of an answer that did not end */
 } rl_ask_config;
 
 TK_NODISCARD tinkc_code rl_asks_open(rl_asks **out, const rl_ask_config *config,

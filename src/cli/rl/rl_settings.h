@@ -13,6 +13,7 @@ typedef enum rl_setting {
     RL_AGENT,
     RL_ENV,
     RL_MATCH,
+    RL_CUT_OFF,
     RL_MODEL,
     RL_LOAD,
     RL_RANK,
@@ -53,7 +54,7 @@ typedef struct rl_numbers {
     int64_t rank, steps, batch, group, substeps, seed, max_turns, max_tokens;
     int64_t eval_every, eval_group, save_every, max_output, concurrency, rollouts;
     double rate; /* 0: --lr auto */
-    double failed_reward, timeout;
+    double failed_reward, cut_off, timeout;
     bool scale, overlap, has_failed_reward, tokens, keep;
 } rl_numbers;
 

@@ -221,11 +221,11 @@ static void test_rl_match(void **state)
         "{\"question\":\"What is 3 + 4?\",\"answer\":7}\n"
         "{\"messages\":[{\"role\":\"user\",\"content\":\"What is 2 + 2?\"}],"
         "\"answer\":\"4\"}\n");
-    run_ok(&f,
-           PROGRAM_ARGS("rl", "-t", "q.jsonl", "--match", "number", "-b", "2", "-g", "8",
-                        "-n", "1", "--rank", "2", "--max-tokens", "4", "--save", "q"));
+    run_ok(&f, PROGRAM_ARGS("rl", "-t", "q.jsonl", "--match", "number", "-b", "2", "-g",
+                            "8", "-n", "1", "--rank", "2", "--max-tokens", "1",
+                            "--cut-off", "-0.25", "--save", "q"));
     expect_file(&f, "q.rl/metrics.jsonl", "\"episodes\":16,\"episodes/failed\":0");
-    assert_false(file_has(&f, "q.rl/metrics.jsonl", "\"reward/mean\":0.0,"));
+    expect_file(&f, "q.rl/metrics.jsonl", "\"reward/max\":0.75"); /* right, and cut off */
     (void)snprintf(longest, sizeof(longest), "{\"question\":\"%0*d\",\"answer\":\"x\"}",
                    3000, 7);
     program_write_file(&f.p, "q.jsonl", longest);
