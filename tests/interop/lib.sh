@@ -25,6 +25,22 @@ make_agents_venv() {
     make_venv build/agents-venv openai==3.51.0 anthropic==2.10.0 litellm==1.83.0 mcp==2.3.0 tokenizers==0.23.3
 }
 
+# cookbook_venv: the official cookbook in $cookbook. PyTorch comes from build/torch-venv.
+cookbook=$PWD/build/cookbook-venv
+cookbook_venv() {
+    [ ! -e "$cookbook/ready" ] || return 0
+    local torch packages
+    torch=$(scripts/torch-venv.sh) || return 1
+    rm -rf "$cookbook"
+    python3 -m venv "$cookbook" || return 1
+    packages=$(echo "$cookbook"/lib/python*/site-packages)
+    echo "$(dirname "$(dirname "$torch")")"/lib/python*/site-packages >"$packages/torch-venv.pth"
+    "$cookbook/bin/python" -m pip --disable-pip-version-check -q install \
+        "tinker-cookbook[math-rl]==0.5.8" tinker==0.36.0 transformers==5.5.4 datasets==5.2.0 \
+        huggingface-hub==1.33.0 chz==0.4.0 pyqwest==0.12.0 pandas==3.1.1 pyarrow==26.0.1 &&
+        touch "$cookbook/ready"
+}
+
 # To be called after a run of the official SDK that failed: true when it was aborted, which its HTTP
 # library (pyqwest) sometimes does while the interpreter ends, after all work.
 ended() { [ $? -eq 134 ]; }

@@ -189,6 +189,26 @@ check_cpu() {
     python3 $check cpu "$work/cpu.ours" "$work/cpu.sdk" || wrong CPU "less than 10 times"
 }
 
+# The same command at the peer and at `tinkc serve`: only the URL differs. The rewards are others: SkyRL has
+# its own random A and its own samples.
+check_rl() {
+    local peer_url=$TINKER_BASE_URL where began
+    for where in peer ours; do
+        [ $where = peer ] || { serve && TINKER_BASE_URL=$url; } || { wrong rl "no tinkc serve"; return; }
+        began=$SECONDS
+        (cd "$work" && exec timeout 1800 "$tinkc" rl --tasks "$sums" --match exact --max-tokens 6 -m "$model" --rank 8 \
+            --steps 6 --batch 8 --group 8 --scale --lr 3e-3 --concurrency 64 --save-every 0 --save "rl$$" \
+            --out "$where") >"$work/said" 2>&1
+        if grep -q 'Trained .* 6 steps, 384 episodes' "$work/said" && ! grep -q 'episodes/failed":[1-9]' "$work/$where/metrics.jsonl"; then
+            echo "  rl at $TINKER_BASE_URL: ok, reward $(sed -n 's/^reward  *//p' "$work/said"), $((SECONDS - began)) s"
+        else
+            wrong "rl at $TINKER_BASE_URL" "6 steps without a failure"
+        fi
+    done
+    TINKER_BASE_URL=$peer_url
+    serve_end || failed=1
+}
+
 check_deep() {
     "$tinkc" --format json doctor --deep --model "$model" --wait 7200 >"$work/deep" 2>"$work/said"
     echo "  doctor --deep:"
@@ -207,6 +227,7 @@ else
 fi
 export TINKER_BASE_URL=$url TINKER_API_KEY=${TINKER_API_KEY:-tml-interop} XDG_CACHE_HOME=$work/cache
 data=$PWD/examples/data/orders.jsonl
+sums=$PWD/examples/data/sums.jsonl
 examples=$build/examples
 python3 $check data "$tinkc" "$model" "$data" 32 >"$work/tokens" || exit 1
 echo "server: $url"
@@ -240,6 +261,7 @@ check_lacks 'checkpoint publish' 'does not offer POST' 'POST [^ ]*/publish:' che
 check_lacks 'checkpoint delete' 'does not offer DELETE' DELETE checkpoint delete -y "$path"
 check_lacks 'audit log' 'does not offer|keeps no audit log' '[A-Z]* [^ ]*audit' audit
 check_curves
+check_rl
 check_order "$empty"
 check_gateway
 check_cpu
