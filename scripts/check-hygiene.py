@@ -28,7 +28,7 @@ PATTERNS = [
     (re.compile(r"^(<{7}|>{7}|={7})( |$)", re.M), "merge marker"),
 ]
 URL = re.compile(r"\b(?:https?|git|ssh)://(?:[^/@\s\"'<>]*@)?(\[[0-9a-f:]+\]|[\w.-]+)", re.I)
-BINARY_FOLDERS = ("tests/data/", "fuzz/corpora/", "fuzz/corpus/", "models/")
+BINARY_FOLDERS = ("tests/data/", "fuzz/corpora/", "fuzz/corpus/", "models/", "docs/pictures/")
 SELF = ("scripts/check-hygiene.py", "LICENSE")
 
 

@@ -45,6 +45,10 @@ function tickText(value, all) {
   return value.toFixed(step < 1 ? Math.min(9, Math.ceil(-Math.log10(step) - 1e-9)) : 0).replace('-', '−');
 }
 
+function logText(value) {
+  return value >= 1e4 || value < 1e-4 ? num(value) : String(Number(value.toPrecision(1)));
+}
+
 function clock(ms, width) {
   const d = new Date(ms);
   return width > 2 * 86400e3 ? d.toLocaleDateString() : d.toLocaleTimeString([], width < 600e3 ? {} : {hour: '2-digit', minute: '2-digit'});
@@ -126,7 +130,7 @@ function axes(m, o, p, group) {
     const at = m.bottom - (y - m.y0) / (m.y1 - m.y0) * (m.bottom - m.top);
     group.append(svg('path', {d: `M${m.left} ${at.toFixed(1)}H${m.right}`, stroke: p.grid}),
       svg('text', {x: m.left - 8, y: (at + 4).toFixed(1), 'text-anchor': 'end', fill: p.soft},
-        o.log ? num(10 ** y) : tickText(y, ys)));
+        o.log ? logText(10 ** y) : tickText(y, ys)));
   }
   for (const x of xs)
     group.append(svg('path', {d: `M${m.px(x).toFixed(1)} ${m.bottom}v5`, stroke: p.axis}),

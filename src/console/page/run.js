@@ -49,10 +49,9 @@ export function showRun(box, {path, alive, fail, title}) {
       el('label', {}, 'Smoothing ', el('input', {type: 'range', id: 'smooth', min: 0, max: 0.99, step: 0.01, value: weight,
         oninput: e => { weight = Number(e.target.value); drawMain(); }})),
       el('label', {}, el('input', {type: 'checkbox', id: 'log', checked: log, onchange: e => { log = e.target.checked; drawMain(); }}), ' Log scale'),
-      el('span', {class: 'grow'}),
-      zoom && el('button', {class: 'small', id: 'whole', onclick: () => { zoom = null; load(); }}, 'Whole range'),
+      el('span', {class: 'files'}, zoom && el('button', {class: 'small', id: 'whole', onclick: () => { zoom = null; load(); }}, 'Whole range'),
       el('button', {class: 'small', id: 'csv', onclick: csv}, 'CSV'),
-      el('button', {class: 'small', id: 'svg', onclick: () => save(run.name + '-' + main[0] + '.svg', 'image/svg+xml', view.file(visible(run.name)))}, 'SVG'));
+      el('button', {class: 'small', id: 'svg', onclick: () => save(run.name + '-' + main[0] + '.svg', 'image/svg+xml', view.file(visible(run.name)))}, 'SVG')));
   }
 
   function drawMain() {

@@ -118,9 +118,8 @@ function makeComparison(box, picked, alive, clear) {
       el('label', {}, 'Smoothing ', el('input', {type: 'range', min: 0, max: 0.99, step: 0.01, value: weight,
         oninput: e => { weight = Number(e.target.value); drawAll(); }})),
       el('label', {}, el('input', {type: 'checkbox', checked: log, onchange: e => { log = e.target.checked; drawAll(); }}), ' Log scale'),
-      el('span', {class: 'grow'}),
-      zoom && el('button', {class: 'small', onclick: () => { zoom = null; load(); }}, 'Whole range'),
-      el('button', {class: 'small', onclick: () => save('compare-' + metric + '.svg', 'image/svg+xml', view.file(metric))}, 'SVG'));
+      el('span', {class: 'files'}, zoom && el('button', {class: 'small', onclick: () => { zoom = null; load(); }}, 'Whole range'),
+      el('button', {class: 'small', onclick: () => save('compare-' + metric + '.svg', 'image/svg+xml', view.file(metric))}, 'SVG')));
   }
 
   const load = async () => {

@@ -1,0 +1,333 @@
+#!/usr/bin/env python3
+"""The console of `tinkc serve` in a browser: a training run, an agent's episode and samples of the real server.
+
+  tests/browser/test_serve.py [WORD...]   only cases with one of the words in their name
+
+The program is $TINKC_BUILD_DIR/tinkc, or build/tinkc.
+"""
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+
+import hostile
+from frame import OUT, ROOT, Suite, allows, need, quiet, same
+
+PROGRAM = ROOT / os.environ.get("TINKC_BUILD_DIR", "build") / "tinkc"
+MODEL = "tinkc/pebble-llama-2m"
+ENTER = "\ue007"
+KEY = "tml-of-the-browser-tests"
+
+
+class Serve:
+    """A server with a directory of its own."""
+
+    def __init__(self, folder, *options, env=None):
+        self.folder = folder
+        self.env = {"HOME": folder, "PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "TINKER_API_KEY": "tml-local", **(env or {})}
+        self.process = subprocess.Popen([PROGRAM, "serve", "--port", "0", "--data", folder + "/data", *options],
+                                        stdout=subprocess.PIPE, stderr=open(folder + "/log", "w"), text=True, env=self.env)
+        line = self.process.stdout.readline()
+        need(line.startswith("listening on "), "the server does not start: " + open(folder + "/log").read()[-500:])
+        self.url = line.split()[-1]
+
+    def tinkc(self, *words, wait=True):
+        command = [PROGRAM, *words, "--base-url", self.url]
+        if not wait:
+            return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=self.env, cwd=self.folder)
+        done = subprocess.run(command, capture_output=True, text=True, env=self.env, cwd=self.folder, timeout=300)
+        need(done.returncode == 0, f"{words[0]}: {done.stderr[-500:]}")
+        return done.stdout
+
+    def ask(self, method, path, body=None, status=200, headers=None):
+        connection = http.client.HTTPConnection(self.url.split("/")[-1], timeout=60)
+        connection.request(method, path, None if body is None else json.dumps(body), {"Content-Type": "application/json", **(headers or {})})
+        answer = connection.getresponse()
+        text = answer.read()
+        need(answer.status == status, f"{method} {path}: {answer.status} {text[:300]}")
+        return json.loads(text) if text else None
+
+    def close(self):
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(60)
+
+
+def fill(s):
+    """Two training runs, two episodes, a few samples."""
+    with open(s.folder + "/chats.jsonl", "w") as file:
+        for i in range(64):
+            file.write(json.dumps({"messages": [{"role": "user", "content": f"What is lamp {i}?"}, {"role": "assistant", "content": "A lamp in the window."}]}) + "\n")
+    s.tinkc("train", "chats.jsonl", "-m", MODEL, "--steps", "12", "-b", "8", "--save", "lamps", "--eval", "chats.jsonl", "--save-every", "6")
+    s.tinkc("train", "chats.jsonl", "-m", MODEL, "--steps", "6", "-b", "8", "--lr", "0.001", "--save", "faster", "--state", "two.json")
+    talk = [{"role": "user", "content": "Say hello"}]
+    for task in ("task-1", "task-2"):
+        answer = s.ask("POST", f"/e/{task}/v1/chat/completions", {"model": MODEL, "messages": talk, "max_tokens": 12, "seed": 1})
+        more = [*talk, answer["choices"][0]["message"], {"role": "user", "content": "And again"}]
+        s.ask("POST", f"/e/{task}/v1/chat/completions", {"model": MODEL, "messages": more, "max_tokens": 8, "seed": 2})
+        s.ask("POST", f"/tinkc/v1/episodes/{task}/reward", {"reward": 0.5 if task == "task-1" else 1.0})
+    s.ask("POST", "/v1/chat/completions", {"model": MODEL, "messages": talk, "n": 4, "max_tokens": 10, "seed": 3, "logprobs": True})
+    for text in (hostile.SCRIPT, hostile.RTL, hostile.TERMINAL, "y" * 600):
+        s.ask("POST", "/v1/completions", {"model": MODEL, "prompt": text, "max_tokens": 3, "seed": 4})
+
+
+def runs_of(s):
+    return s.ask("GET", "/tinkc/v1/console/runs")["runs"]
+
+
+def run_named(s, name):
+    found = [r for r in runs_of(s) if r["name"] == name]
+    need(found, f"there is no run {name}: {[r['name'] for r in runs_of(s)]}")
+    return found[0]
+
+
+def open_run(b, s, name):
+    run = run_named(s, name)
+    b.go(s.url + "/#/runs/" + run["id"].replace(":", "%3A"))
+    b.see("#by")
+    b.see(".plot path[stroke-width]")
+    return run
+
+
+def runs_of_the_server_are_listed(b, s):
+    b.go(s.url)
+    for name in ("lamps", "faster"):
+        b.see("tr th a", f"^{name}$")
+    b.see("#live[data-state=live]")
+    b.shot(OUT / "serve-runs.png")
+    b.keys("/")
+    b.keys(*"faster")
+    b.until("one row", "return document.querySelectorAll('table.runs tbody tr').length === 1")
+
+
+def a_run_of_the_server_is_shown(b, s):
+    run = open_run(b, s, "lamps")
+    same(run["step"], 12, "steps")
+    b.see("[data-fact=Step] dd", "^12$")
+    b.see(".tile", "grad_norm")
+    b.see("section[aria-label=Throughput]", "Tokens per second")
+    b.see("section[aria-label=Checkpoints] tr", "sampler_weights/")
+    b.shot(OUT / "serve-run.png")
+    b.pointer(".plot", ("move", 300, 100), "down", ("move", 380, 120), ("move", 700, 120), "up")
+    b.see("#whole")
+    b.click("#whole")
+    b.gone("#whole")
+
+
+def runs_of_the_server_are_compared(b, s):
+    ids = [run_named(s, n)["id"].replace(":", "%3A") for n in ("lamps", "faster")]
+    b.go(s.url + "/#/runs?compare=" + ",".join(ids))
+    b.until("two curves", "return document.querySelectorAll('.plot path[stroke-width]').length === 2")
+
+
+def a_training_is_followed(b, s):
+    """The page shows steps as they happen."""
+    b.go(s.url)
+    b.see("#live[data-state=live]")
+    training = s.tinkc("train", "chats.jsonl", "-m", MODEL, "--steps", "400", "-b", "8", "--save", "live", "--state", "live.json", wait=False)
+    try:
+        b.see("tr th a", "^(live|chats)")
+        b.see(".state.training")
+        b.click("tr th a", "^(live|chats)")
+        b.see("#by")
+        first = b.until("a step", "return Number(document.querySelector('.view').dataset.step) || 0")
+        b.until("more steps", "return Number(document.querySelector('.view').dataset.step) > a[0] + 3", first)
+        line = b.js("return document.querySelector('.plot path[stroke-width]').getAttribute('d')")
+        b.until("the curve to grow", "return document.querySelector('.plot path[stroke-width]').getAttribute('d') !== a[0]", line)
+    finally:
+        training.send_signal(signal.SIGINT)
+        training.communicate(timeout=120)
+
+
+def a_checkpoint_of_the_server_is_deleted(b, s):
+    open_run(b, s, "faster")
+    row = "tr[data-checkpoint^='weights/'] "
+    name = b.js("return document.querySelector(arguments[0]).dataset.checkpoint", "tr[data-checkpoint^='weights/']")
+    b.click(row + "button", "^Publish$")
+    b.see(row + "button", "^Unpublish$")
+    b.click(row + "button", "^Expiry$")
+    b.click("dialog button", "^Set$")
+    b.see(row + "time", "in ")
+    b.click(row + "button", "^Delete$")
+    b.click("dialog button", "^Cancel$")
+    b.gone("dialog")
+    need(b.count(f"tr[data-checkpoint='{name}']"), "deleted without a confirmation")
+    b.click(row + "button", "^Delete$")
+    b.click("dialog button.danger")
+    b.until("the row to go", "return !document.querySelector(a[0])", f"tr[data-checkpoint='{name}']")
+
+
+def samples_of_the_server_are_shown(b, s):
+    b.go(s.url + "/#/rollouts")
+    b.see(".items a")
+    b.until("a sample", "return document.querySelector('.detail .tokens[aria-label=Output]')")
+    before = b.count(".items a")
+    s.ask("POST", "/v1/chat/completions", {"model": MODEL, "messages": [{"role": "user", "content": "One more"}], "max_tokens": 5})
+    b.click("button", "^\\d+ new$")
+    b.until("one more", "return document.querySelectorAll('.items a').length > a[0]", before)
+    group = [x for x in s.ask("GET", "/tinkc/v1/console/samples?limit=200")["samples"]]
+    several = [x for x in group if sum(y["group"] == x["group"] for y in group) == 4]
+    need(several, "there is no group of 4")
+    b.go(s.url + f"/#/rollouts/samples/{several[0]['id']}")
+    b.see(".detail h2", "^Sample")
+    b.see(".tokens[aria-label=Output] .tok")
+    b.shot(OUT / "serve-sample.png")
+    b.click("button", "Its group side by side")
+    b.see(".detail h2", "^Group of 4$")
+
+
+def hostile_prompts_of_the_server_are_text(b, s):
+    rows = s.ask("GET", "/tinkc/v1/console/samples?limit=200")["samples"]
+    seen = ""
+    for row in rows:
+        detail = s.ask("GET", f"/tinkc/v1/console/samples/{row['id']}")
+        text = "".join(detail["prompt"]["text"])
+        if not any(h in text for h in ("<script>", "gnp.exe", "[31mred")):
+            continue
+        b.go(s.url + f"/#/rollouts/samples/{row['id']}")
+        b.see(".detail h2", f"^Sample {row['id']}$")
+        seen += b.text(".tokens[aria-label=Prompt]")
+        same(b.js("return [window.__hacked ?? null, document.querySelectorAll('main script, main img').length]"), [None, 0], "what a hostile prompt did")
+    for words in (hostile.SCRIPT, hostile.SEEN_RTL, hostile.SEEN_TERMINAL):
+        need(words in seen, f"not seen: {words!r} in {seen[:200]!r}")
+
+
+def episodes_of_the_server_are_shown(b, s):
+    b.go(s.url + "/#/rollouts/episodes/task-1")
+    b.see(".histogram .bin")
+    b.see(".detail h2", "^task-1$")
+    b.until("two turns", "return document.querySelectorAll('.turn').length === 2")
+    b.until("the tokens", "return [...document.querySelectorAll('.detail .tok')].some(e => e.textContent.includes('<|user|>'))")
+    b.shot(OUT / "serve-episode.png")
+    b.click(".detail button.danger")
+    b.click("dialog button.danger")
+    b.until("it to go", "return !document.querySelector('[data-key=etask-1]')")
+
+
+def the_playground_of_the_server_works(b, s):
+    b.go(s.url + "/#/playground")
+    b.see(".pane select")
+    b.type("#say", "Hello, who are you?")
+    b.keys(ENTER)
+    b.see(".talk article.model[data-done]", "tokens? in")
+    need(b.count(".talk .tok") > 1, "there is no answer")
+    b.pointer(".talk .tokens .tok", ("move", 4, 8))
+    b.see(".others code")
+    b.shot(OUT / "serve-playground.png")
+    before = b.text(".talk .tokens")
+    b.click(".talk .tokens .tok:nth-child(2)")
+    b.see("dialog .choices button")
+    b.js("const e = document.querySelector('dialog input'); e.value = ' lamp'; e.dispatchEvent(new Event('input'))")
+    b.click("dialog button", "^Continue$")
+    b.until("another answer", "return document.querySelector('.talk .tokens').textContent !== a[0] && document.querySelector('.talk .tokens').textContent.includes(' lamp')", before)
+    b.js("const e = document.querySelector('#mode'); e.value = 'text'; e.dispatchEvent(new Event('change'))")
+    b.type("#say", "Once upon")
+    b.click("#send")
+    b.see(".talk article.model[data-done]", "tokens? in")
+
+
+def two_checkpoints_answer(b, s):
+    open_run(b, s, "lamps")
+    b.click("tr a", "^Try$")
+    b.see(".pane select")
+    b.click("#two")
+    b.until("two columns", "return document.querySelectorAll('.pane').length === 2")
+    b.type("#say", "What is lamp 3?")
+    b.keys(ENTER)
+    b.until("two answers", "return document.querySelectorAll('.talk article.model[data-done]').length === 2")
+
+
+def the_server_shows_itself(b, s):
+    b.go(s.url + "/#/server")
+    for name in ("Engine", "Memory", "Requests", "Recording", "Queue", "Sessions"):
+        b.see(f"section[aria-label='{name}']")
+    b.shot(OUT / "serve-server.png")
+
+
+@allows("status of 401")
+def the_key_of_the_server_logs_in(b, s):
+    b.go(s.url)
+    b.type("form.login input", "tml-wrong")
+    b.keys(ENTER)
+    b.see("form.login [role=alert]", "does not know this key")
+    b.js("document.querySelector('form.login input').value = ''")
+    b.type("form.login input", KEY)
+    b.keys(ENTER)
+    b.see("h2", "No runs yet")
+    b.see("#live[data-state=live]")
+    same(b.js("return document.cookie"), "", "what scripts see of the cookie")
+    # the cookie counts like the key, but not without the mark that no form can send
+    same(b.ajs("fetch('/tinkc/v1/console/samples', {method: 'DELETE'}).then(r => arguments[0](r.status))"), 403, "status without X-Tinkc-Console")
+    same(b.ajs("fetch('/api/v1/get_server_capabilities').then(r => arguments[0](r.status))"), 200, "status with the cookie")
+    b.click("#logout")
+    b.see("form.login")
+
+
+the_key_of_the_server_logs_in.allowed += ("status of 403",)
+
+
+def the_server_opens_the_page(b, s):
+    """serve --open with a key: xdg-open is a script that writes the address down."""
+    with tempfile.TemporaryDirectory(prefix="tinkc-browser-") as folder:
+        os.mkfifo(folder + "/address")
+        with open(folder + "/xdg-open", "w") as file:
+            file.write(f"#!/bin/sh\necho \"$1\" >{folder}/address\n")
+        os.chmod(folder + "/xdg-open", 0o700)
+        other = Serve(folder, "--api-key", KEY, "--open", env={"PATH": folder + ":" + os.environ["PATH"]})
+        try:
+            url = open(folder + "/address").read().strip()
+            need(url.startswith(other.url + "/#login="), "the address is " + url.split("=")[0])
+            b.go(url)
+            b.see("h2", "No runs yet")
+            need("login" not in b.js("return location.href"), "the code stays in the address")
+            b.see("#live[data-state=live]")
+            b.log()
+            quiet(b, other.url)
+        finally:
+            b.go("about:blank")
+            other.close()
+
+
+@allows("status of 401")
+def a_code_of_the_server_logs_in_once(b, s):
+    code = s.ask("POST", "/tinkc/v1/console/code", {}, headers={"X-API-Key": KEY})["code"]
+    b.go(s.url + f"/#login={code}&to=/server")
+    b.see("h1", "^Server$")
+    need("login" not in b.js("return location.href"), "the code stays in the address")
+    b.click("#logout")
+    b.see("form.login")
+    b.go("about:blank")
+    b.go(s.url + f"/#login={code}&to=/server")
+    b.see("form.login [role=alert]", "was used or is too old")
+
+
+CASES = (runs_of_the_server_are_listed, a_run_of_the_server_is_shown, runs_of_the_server_are_compared, a_training_is_followed, samples_of_the_server_are_shown,
+         hostile_prompts_of_the_server_are_text, episodes_of_the_server_are_shown, the_playground_of_the_server_works, two_checkpoints_answer,
+         a_checkpoint_of_the_server_is_deleted, the_server_shows_itself)
+LOCKED_CASES = (the_key_of_the_server_logs_in, a_code_of_the_server_logs_in_once, the_server_opens_the_page)
+
+
+def main():
+    if not PROGRAM.is_file():
+        print(f"serve: {PROGRAM} is missing: type make")
+        return 1
+    with tempfile.TemporaryDirectory(prefix="tinkc-browser-") as folder, tempfile.TemporaryDirectory(prefix="tinkc-browser-") as other:
+        open_server, locked = Serve(folder), Serve(other, "--api-key", KEY)
+        try:
+            fill(open_server)
+            suite = Suite("serve")
+            for case in CASES:
+                suite.run(case, open_server)
+            for case in LOCKED_CASES:
+                suite.run(case, locked)
+            result = suite.finish()
+        finally:
+            open_server.close()
+            locked.close()
+    return result
+
+
+if __name__ == "__main__":
+    sys.exit(main())
