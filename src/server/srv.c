@@ -232,7 +232,7 @@ static bool is_stopping(void *user)
 
 static bool put_token(const void *tok, int32_t id, tk_buf *out)
 {
-    return srv_text_put(tok, id, out);
+    return srv_text_bytes(tok, id, out);
 }
 
 static tinkc_code open_record(srv *server, const srv_options *options, tk_err *err)
@@ -449,6 +449,13 @@ void srv_stop(srv **server_at)
 unsigned srv_port(const srv *server)
 {
     return hd_http_port(server->http);
+}
+
+_Static_assert(SRV_FRAGMENT_BYTES == CON_FRAGMENT_BYTES, "the same buffer");
+
+tinkc_code srv_console_fragment(srv *server, char out[SRV_FRAGMENT_BYTES], tk_err *err)
+{
+    return con_fragment(server->console, out, err);
 }
 
 const char *srv_url(const srv *server)

@@ -76,6 +76,12 @@ TK_NODISCARD tinkc_code srv_start(srv **out, const srv_options *options, tk_err 
 void srv_stop(srv **server);
 
 unsigned srv_port(const srv *server);
+/* Writes the fragment of the console's address that logs a browser in once, "" when no key
+ * is needed. TINKC_E_IO. */
+#define SRV_FRAGMENT_BYTES 96
+TK_NODISCARD tinkc_code srv_console_fragment(srv *server, char out[SRV_FRAGMENT_BYTES],
+                                             tk_err *err);
+
 const char *srv_url(const srv *server); /* "http://127.0.0.1:8000"; until the stop */
 
 #endif

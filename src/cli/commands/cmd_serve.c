@@ -19,6 +19,7 @@
 #include "base/str.h"
 #include "cli/cmd_list.h"
 #include "cli/frame/cmd_local.h"
+#include "cli/frame/cmd_open.h"
 #include "cli/frame/cmd_print.h"
 #include "server/srv.h"
 
@@ -33,7 +34,7 @@ typedef struct serve {
     size_t n_found;
     char *data; /* owned */
     char *key;  /* owned */
-    bool is_private;
+    bool is_private, opens;
 } serve;
 
 /* Reads the values NAME=VALUE of an option; false when one has another form. */
@@ -181,6 +182,7 @@ static int read_options(serve *s, const cmd_args *args)
     o->strict = cmd_has(args, "strict");
     o->log_level = cmd_has(args, "verbose") ? TINKC_LOG_DEBUG : TINKC_LOG_INFO;
     s->is_private = cmd_has(args, "private");
+    s->opens = cmd_has(args, "open");
     o->own_key =
         s->is_private && !cmd_has(args, "api-key") && !cmd_has(args, "api-key-file");
     o->data = cmd_text(args, "data", NULL);
@@ -225,6 +227,19 @@ static void return_memory(void)
 #endif
 }
 
+/* Opens the console; with a key by a code that logs in once. */
+static void open_page(srv *server)
+{
+    char fragment[SRV_FRAGMENT_BYTES], url[256 + SRV_FRAGMENT_BYTES];
+    tk_err err = TK_ERR_INIT;
+    if (srv_console_fragment(server, fragment, &err) == TINKC_OK) {
+        (void)snprintf(url, sizeof(url), "%s/%s", srv_url(server), fragment);
+        cmd_open(url);
+    } else {
+        cmd_print(stderr, "Warning: the console was not opened: %s\n", err.message);
+    }
+}
+
 static int serve_until_signal(const serve *s)
 {
     sigset_t set;
@@ -246,6 +261,9 @@ static int serve_until_signal(const serve *s)
     } else {
         cmd_print(stdout, "listening on %s\n", srv_url(server));
         result = fflush(stdout) == 0 ? CMD_OK : CMD_FAILED;
+        if (result == CMD_OK && s->opens) {
+            open_page(server);
+        }
     }
     while (result == CMD_OK && sigwait(&set, &signal_number) != 0) {
     }
@@ -299,6 +317,7 @@ static const cmd_option options[] = {
      "Memory for models and requests, as 512M or 8G (3/4 of the machine's).", false},
     {"api-key", 0, CMD_SECRET, "KEY", "Key that clients must send (tml-...).", false},
     {"api-key-file", 0, CMD_TEXT, "FILE", "Read the key from FILE.", false},
+    {"open", 0, CMD_FLAG, NULL, "Open the console in a browser.", false},
     {"no-recording", 0, CMD_FLAG, NULL, "Record nothing for the console.", false},
     {"no-samples", 0, CMD_FLAG, NULL, "Record no samples.", false},
     {"recording-limit", 0, CMD_TEXT, "SIZE", "Size of the recordings, as 64M (256M).",

@@ -166,7 +166,7 @@ static tinkc_code fill_texts(tk_str *texts, tk_arena *arena, const srv_base *bas
     tk_buf_init(&buf, 64 * TK_KIB);
     for (size_t i = 0; ok && i < n; i++) {
         tk_buf_clear(&buf);
-        bool known = base->tok != NULL && srv_text_put(base->tok, ids[i], &buf);
+        bool known = base->tok != NULL && srv_text_bytes(base->tok, ids[i], &buf);
         tk_str text = known && buf.n > 0 ? tk_buf_str(&buf)
                       : known            ? TK_STR("")
                                          : TK_STR("\xEF\xBF\xBD");

@@ -206,6 +206,40 @@ static void test_srv_gateway_ignores_the_end(void **state)
     srvfix_close(&f);
 }
 
+/* A character of several tokens is in the last of them: the console shows it, and no bytes
+ * of it. */
+static void test_srv_gateway_decodes_for_the_console(void **state)
+{
+    srvfix f;
+    char ask[512];
+    tk_buf ids;
+    tk_json_writer w;
+    srvfix_open(&f, (srv_options){0});
+    const tk_json *json = srvfix_post(&f, "/v1/completions",
+                                      "{\"model\":\"" RESTFIX_MODEL
+                                      "\",\"prompt\":\"\\u05d0\",\"max_tokens\":0,"
+                                      "\"return_token_ids\":true}");
+    assert_int_equal(f.status, 200);
+    const tk_json choice = tk_json_at(tk_json_get(json, "choices"), 0);
+    const tk_json *list = tk_json_get(&choice, "prompt_token_ids");
+    size_t n = tk_json_len(list);
+    assert_true(n > 1);
+    tk_buf_init(&ids, TK_KIB);
+    tk_json_writer_init(&w, &ids);
+    tk_json_put_value(&w, list);
+    assert_non_null(tk_buf_cstr(&ids));
+    (void)snprintf(ask, sizeof(ask), "{\"model\":\"" RESTFIX_MODEL "\",\"ids\":%s}",
+                   ids.p);
+    json = srvfix_post(&f, "/tinkc/v1/console/decode", ask);
+    assert_int_equal(f.status, 200);
+    const tk_json *texts = tk_json_get(json, "text");
+    const tk_json last = tk_json_at(texts, n - 1), before = tk_json_at(texts, n - 2);
+    assert_true(tk_str_is(last.as.string, "\xd7\x90"));
+    assert_true(tk_str_is(before.as.string, ""));
+    tk_buf_dispose(&ids);
+    srvfix_close(&f);
+}
+
 /* The stop answers what is being sampled. */
 static void test_srv_gateway_stops(void **state)
 {
@@ -234,6 +268,7 @@ int main(void)
         cmocka_unit_test(test_srv_gateway_scores_prompts),
         cmocka_unit_test(test_srv_gateway_models),
         cmocka_unit_test(test_srv_gateway_ignores_the_end),
+        cmocka_unit_test(test_srv_gateway_decodes_for_the_console),
         cmocka_unit_test(test_srv_gateway_stops),
     };
     return cmocka_run_group_tests_name("srv_gateway", tests, NULL, NULL);
