@@ -3,8 +3,9 @@
  * Repetitions are interleaved and medians compared, in CPU time of the process, so that a
  * busy machine disturbs both sides alike. A result is one JSON object on a line of its
  * own: name, ratio (above 1: we are faster), bar (what we promise), ok (ratio >= bar),
- * detail; ratio and bar are null for a figure that has no other side. Exits with 0 also
- * when a bar is missed: scripts/bench.sh decides. */
+ * detail; ratio and bar are null for a figure that has no other side; `unjudged` says why
+ * the bar means nothing on this machine or now. Exits with 0 also when a bar is missed:
+ * scripts/bench.sh decides. */
 #ifndef BENCH_BENCH_H
 #define BENCH_BENCH_H
 
@@ -73,8 +74,8 @@ static inline void bench_put(tk_json_writer *w, const char *key, const double *v
     }
 }
 
-static inline void bench_line(const char *name, const double *ratio, const double *bar,
-                              const char *detail)
+static inline void bench_write(const char *name, const double *ratio, const double *bar,
+                               const char *why, const char *detail)
 {
     tk_buf out;
     tk_json_writer w;
@@ -86,7 +87,11 @@ static inline void bench_line(const char *name, const double *ratio, const doubl
     bench_put(&w, "ratio", ratio);
     bench_put(&w, "bar", bar);
     tk_json_key(&w, TK_STR("ok"));
-    tk_json_put_bool(&w, bar == NULL || *ratio >= *bar);
+    tk_json_put_bool(&w, bar == NULL || why != NULL || *ratio >= *bar);
+    if (why != NULL) {
+        tk_json_key(&w, TK_STR("unjudged"));
+        tk_json_put_str(&w, tk_str_of(why));
+    }
     tk_json_key(&w, TK_STR("detail"));
     tk_json_put_str(&w, tk_str_of(detail));
     tk_json_end_object(&w);
@@ -97,10 +102,26 @@ static inline void bench_line(const char *name, const double *ratio, const doubl
     tk_buf_dispose(&out);
 }
 
+static inline void bench_line(const char *name, const double *ratio, const double *bar,
+                              const char *detail)
+{
+    bench_write(name, ratio, bar, NULL, detail);
+}
+
 static inline void bench_report(const char *name, double ratio, double bar,
                                 const char *detail)
 {
     bench_line(name, &ratio, &bar, detail);
+}
+
+/* As bench_report; with a reason why the bar cannot be judged here, it is not. */
+static inline void bench_judge(const char *name, double ratio, double bar,
+                               const char *why, const char *detail)
+{
+    char text[1024];
+    (void)snprintf(text, sizeof(text), "%s%s%s%s", why != NULL ? "NOT JUDGED: " : "",
+                   why != NULL ? why : "", why != NULL ? "; " : "", detail);
+    bench_write(name, &ratio, &bar, why, text);
 }
 
 /* A figure that no bar belongs to. */

@@ -1,6 +1,6 @@
 /* Our side of bench_llama.py: a random model in the shape of Qwen2.5-0.5B in bf16;
- * decodes one sequence after a prompt of 64 tokens for every line of standard input and
- * prints the wall and CPU nanoseconds of its fastest token. Without arguments it does
+ * decodes one sequence after a prompt for every line of standard input and prints the wall
+ * and CPU nanoseconds of its fastest token, then those of the prompt. Without arguments it does
  * nothing: the comparison is the script's.
  *   bench_llama THREADS TOKENS
  * Links: engine */
@@ -8,7 +8,7 @@
 
 #include "engine/eng_sampler.h"
 
-#define PROMPT 64
+#define PROMPT 256
 
 typedef struct cost {
     double wall, cpu;
@@ -38,7 +38,7 @@ static size_t size_of(const char *text)
     return (size_t)n;
 }
 
-static cost decode(eng_model *model, size_t tokens)
+static cost decode(eng_model *model, size_t tokens, cost *prefill)
 {
     tk_err err = TK_ERR_INIT;
     eng_sampler *sampler = NULL;
@@ -60,9 +60,12 @@ static cost decode(eng_model *model, size_t tokens)
     for (size_t i = 0; eng_sampler_busy(sampler); i++) {
         double wall = wall_ns(), cpu = bench_cpu_ns();
         check(eng_sampler_step(sampler, &err), &err);
-        if (i > 1) { /* after the prompt and its first token */
-            best.wall = TK_MIN(best.wall, wall_ns() - wall);
-            best.cpu = TK_MIN(best.cpu, bench_cpu_ns() - cpu);
+        cost spent = {wall_ns() - wall, bench_cpu_ns() - cpu};
+        if (i == 0) {
+            *prefill = spent;
+        } else if (i > 1) { /* after the prompt and its first token */
+            best.wall = TK_MIN(best.wall, spent.wall);
+            best.cpu = TK_MIN(best.cpu, spent.cpu);
         }
     }
     eng_sampler_free(sampler);
@@ -81,8 +84,8 @@ int main(int argc, char **argv)
     check(eng_pool_new(&pool, (unsigned)size_of(argv[1]), &err), &err);
     eng_model *model = open_model(pool, LAYERS, ENG_BF16);
     while (fgets(line, sizeof(line), stdin) != NULL) {
-        cost best = decode(model, tokens);
-        printf("%.0f %.0f\n", best.wall, best.cpu);
+        cost prompt = {0, 0}, best = decode(model, tokens, &prompt);
+        printf("%.0f %.0f %.0f %.0f\n", best.wall, best.cpu, prompt.wall, prompt.cpu);
         (void)fflush(stdout);
     }
     eng_model_free(model);

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Decoding one sequence with a 0.5B model: our engine against llama.cpp, bf16 and f16.
+"""A prompt and decoding one sequence with a 0.5B model: our engine against llama.cpp, bf16 and f16.
 
 Needs build/llama-venv, which scripts/llama-venv.sh makes (it compiles for minutes); a note
 without it. Both sides take turns, after the same prompt length, and the fastest token of
@@ -20,7 +20,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 VENV = ROOT / "build" / "llama-venv"
-PROMPT, TOKENS, ROUNDS = 64, 8, 4
+PROMPT, TOKENS, ROUNDS = 256, 8, 4
 HIDDEN, INNER, LAYERS, HEADS, KV_HEADS, HEAD, VOCABULARY = 896, 4864, 24, 14, 2, 64, 151936
 
 
@@ -35,7 +35,7 @@ class Ours:
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def run(self):
-        """Wall and CPU seconds of the fastest token."""
+        """Wall and CPU seconds of the fastest token, and of the prompt."""
         self.process.stdin.write("run\n")
         self.process.stdin.flush()
         return tuple(int(word) / 1e9 for word in self.process.stdout.readline().split())
@@ -107,13 +107,16 @@ class Theirs:
             raise SystemExit("bench_llama: llama.cpp does not open the model")
 
     def run(self):
-        """Wall and CPU seconds of the fastest token."""
+        """Wall and CPU seconds of the fastest token, and of the prompt."""
         c = self.c
         params = c.llama_context_default_params()
-        params.n_ctx, params.n_batch = 256, 256
+        params.n_ctx, params.n_batch, params.n_ubatch = 2 * PROMPT, PROMPT, PROMPT
         params.n_threads = params.n_threads_batch = self.threads
         context = c.llama_init_from_model(self.model, params)
+        start, cpu = time.perf_counter(), time.process_time()
         self.decode(context, [7, 5, 3] + [0] * (PROMPT - 3))
+        c.llama_get_logits(context)
+        prompt = time.perf_counter() - start, time.process_time() - cpu
         best = (1e9, 1e9)
         for i in range(TOKENS + 1):
             start, cpu = time.perf_counter(), time.process_time()
@@ -123,7 +126,7 @@ class Theirs:
             if i > 0:
                 best = tuple(map(min, best, cost))
         c.llama_free(context)
-        return best
+        return *best, *prompt
 
     def decode(self, context, tokens):
         ids = (self.c.llama_token * len(tokens))(*tokens)
@@ -135,11 +138,14 @@ def race(path, dtype, threads):
     ours, theirs = Ours(threads), Theirs(path, threads)
     rounds = [(ours.run(), theirs.run()) for _ in range(ROUNDS)]
     ours.close()
-    (wall, cpu), (their_wall, their_cpu) = ([min(times) for times in zip(*side)] for side in zip(*rounds))
-    ratio = their_cpu / cpu if threads == 1 else their_wall / wall
-    say(f"engine: decoding 0.5B, one sequence, vs llama.cpp {dtype.lower()}, {threads} thread{'s' * (threads > 1)}",
-        ratio, f"ours {wall * 1e3:.1f} ms a token ({cpu * 1e3:.1f} ms CPU), llama.cpp {their_wall * 1e3:.1f} ms "
-        f"({their_cpu * 1e3:.1f} ms CPU); our weights are bf16")
+    us, them = ([min(times) for times in zip(*side)] for side in zip(*rounds))
+    on = f"vs llama.cpp {dtype.lower()}, {threads} thread{'s' * (threads > 1)}"
+    for what, unit, at, n in (("decoding 0.5B, one sequence", "token", 0, 1),
+                              (f"a prompt of {PROMPT} tokens, 0.5B", "token", 2, PROMPT)):
+        (wall, cpu), (their_wall, their_cpu) = ([1e3 * t / n for t in side[at:at + 2]] for side in (us, them))
+        say(f"engine: {what}, {on}", their_cpu / cpu if threads == 1 else their_wall / wall,
+            f"ours {wall:.2f} ms a {unit} ({cpu:.2f} ms CPU), llama.cpp {their_wall:.2f} ms "
+            f"({their_cpu:.2f} ms CPU); our weights are bf16, products in f32")
 
 
 def main():

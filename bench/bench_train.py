@@ -1,15 +1,16 @@
 #!/usr/bin/python3
 """A training step of our engine against PyTorch + PEFT: same model files, threads, data.
 
-Needs build/torch-venv, which `make interop` makes; a note without it. The steps of both
-sides alternate and the fastest of each counts: other programs only ever slow one down. The
-ratio is the worse one of wall and CPU time, because a busy machine spoils the first. PyTorch computes in float32, its fastest format on CPUs without bf16
-units, with its default attention.
-    bench_train.py [pebble|half]     only one of the two models
+Needs build/torch-venv, which `make interop` makes; a note without it. PyTorch computes in
+float32 and, as a second peer, under bf16 autocast, with its default attention. The steps of all
+sides take turns; medians count, of CPU time on one thread: on several, PyTorch's spin while they wait
+for each other, which on a busy machine is most of their time (32 times ours was seen). Against bf16, whose products keep 8 bits of each number, there is no bar.
+    bench_train.py [pebble|half|half512]     only one; half512 is 4 x 512 tokens, minutes per step
 """
 import json
 import os
 import pathlib
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -17,7 +18,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 VENV = ROOT / "build" / "torch-venv"
-THREADS, RANK = 2, 32
+THREADS, RANK = 1, 32
 LEAVES = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj", "lm_head"]
 
 
@@ -47,11 +48,12 @@ class Ours:
 
 
 class Theirs:
-    def __init__(self, directory, data, tokens):
+    def __init__(self, directory, data, tokens, bf16):
         import peft
         import torch
         import transformers
         self.torch = torch
+        self.bf16 = bf16
         torch.set_num_threads(THREADS)
         model = transformers.AutoModelForCausalLM.from_pretrained(directory, dtype=torch.float32)
         config = peft.LoraConfig(r=RANK, lora_alpha=32, target_modules=LEAVES, task_type="CAUSAL_LM")
@@ -65,8 +67,9 @@ class Theirs:
     def step(self):
         """Wall and CPU seconds."""
         start, cpu = time.perf_counter(), time.process_time()
-        logits = self.model(self.ids).logits
-        loss = self.torch.nn.functional.cross_entropy(logits.flatten(0, 1), self.targets, reduction="sum")
+        with self.torch.autocast("cpu", self.torch.bfloat16, enabled=self.bf16):
+            logits = self.model(self.ids).logits
+            loss = self.torch.nn.functional.cross_entropy(logits.flatten(0, 1), self.targets, reduction="sum")
         loss.backward()
         self.optimizer.step()
         self.optimizer.zero_grad()
@@ -74,17 +77,21 @@ class Theirs:
 
 
 def race(name, directory, data, tokens, repetitions, bar):
-    ours, theirs = Ours(directory, data, tokens), Theirs(directory, data, tokens)
-    a, b = [], []
-    for i in range(repetitions + 1):
-        a.append(ours.step())
-        b.append(theirs.step())
-    (wall, cpu), (their_wall, their_cpu) = ([min(times) for times in zip(*side[1:])] for side in (a, b))
-    say(name, min(their_wall / wall, their_cpu / cpu), bar,
-        f"rank {RANK}, {data} x {tokens} tokens, {THREADS} threads: ours {wall:.3f} s ({cpu:.3f} s CPU, "
-        f"{data * tokens / wall:.0f} tokens/s, peak {ours.peak / 1048576:.2f} GiB), "
-        f"PyTorch {their_wall:.3f} s ({their_cpu:.3f} s CPU)")
-    ours.close()
+    """Theirs one after the other: two 0.5B models of PyTorch would need 10 GB."""
+    for kind, bf16 in (("f32", False), ("bf16 autocast", True)):
+        ours, theirs = Ours(directory, data, tokens), Theirs(directory, data, tokens, bf16)
+        a, b = [], []
+        for i in range(repetitions + 1):
+            a.append(ours.step())
+            b.append(theirs.step())
+        (wall, cpu), (their_wall, their_cpu) = (
+            [statistics.median(times) for times in zip(*side[1:])] for side in (a, b))
+        say(f"{name} {kind}", their_cpu / cpu, None if bf16 else bar,
+            f"rank {RANK}, {data} x {tokens} tokens, one thread: ours {cpu:.3f} s of CPU ({wall:.3f} s wall, "
+            f"{data * tokens / wall:.0f} tokens/s, peak {ours.peak / 1048576:.2f} GiB), PyTorch {their_cpu:.3f} s of CPU "
+            f"({their_wall:.3f} s wall); wall {their_wall / wall:.2f} x")
+        ours.close()
+        del theirs
 
 
 def save_half_billion(directory):
@@ -113,10 +120,12 @@ def main():
     if "pebble" in wanted:
         race("engine: training step, embedded model, vs PyTorch + PEFT",
              str(ROOT / "models" / "pebble-llama-2m"), 8, 128, 10, 1.0)
-    if "half" in wanted:
+    if "half" in wanted or "half512" in wanted:
         with tempfile.TemporaryDirectory() as directory:
             save_half_billion(directory)
-            race("engine: training step, 0.5B, vs PyTorch + PEFT", directory, 4, 128, 3, 0.8)
+            for word, tokens in (("half", 128), ("half512", 512)):
+                if word in wanted:
+                    race(f"engine: training step, 0.5B, 4 x {tokens}, vs PyTorch + PEFT", directory, 4, tokens, 3, 1.5)
     return 0
 
 

@@ -27,13 +27,14 @@ def main():
     pathlib.Path(sys.argv[2]).write_text(json.dumps(rows, indent=1) + "\n")
     width = max([len(row["name"]) for row in rows], default=0)
     for row in rows:
-        verdict = "ok" if row["ok"] else "MISSED"
+        verdict = "-" if row.get("unjudged") else "ok" if row["ok"] else "MISSED"
         ratio = "-" if row["ratio"] is None else f'{row["ratio"]:.2f} x'
         bar = "-" if row["bar"] is None else f'{row["bar"]:g}'
         print(f'{row["name"]:{width}}  {ratio:>9}  bar {bar:4}  '
               f'{verdict:6}  {row.get("detail", "")}')
     missed = sum(not row["ok"] for row in rows)
-    print(f"{len(rows)} results, {missed} below their bar")
+    unjudged = sum(bool(row.get("unjudged")) for row in rows)
+    print(f"{len(rows)} results, {missed} below their bar, {unjudged} that cannot be judged here")
     return 1 if missed or not rows else 0
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs every benchmark of the release build, prints a table and writes build/bench.json.
 #   scripts/bench.sh [word...]      only programs whose name contains one of the words
+# First of all it says what this machine's CPU can do (bench_machine).
 # A benchmark is an executable build/bench/bench_* or a script bench/bench_*.py; each prints
 # one JSON object per line: name, ratio (above 1: we are faster), bar, ok, detail. Exits
 # with 1 when a bar is missed or a benchmark fails.
@@ -21,8 +22,11 @@ wanted() {
 lines=$(mktemp) || exit 1
 trap 'rm -f "$lines"' EXIT
 failed=0 count=0
+build/bench/bench_machine >>"$lines" || failed=1
+sed 's/.*"detail":"\(.*\)"}/machine: \1/' "$lines"
 for program in build/bench/bench_* bench/bench_*.py; do
     [ -f "$program" ] && [ -x "$program" ] && wanted "$program" "$@" || continue
+    [[ ${program##*/} != bench_machine ]] || continue
     count=$((count + 1))
     case $program in
     *.py) command=(/usr/bin/python3 "$program") ;;
