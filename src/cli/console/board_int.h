@@ -2,13 +2,14 @@
 #ifndef CLI_BOARD_INT_H
 #define CLI_BOARD_INT_H
 
+#include "base/err.h"
 #include "base/thread.h"
 #include "cli/console/board.h"
 #include "cli/console/board_run.h"
 
 typedef struct board_trouble {
     int64_t time_ms;
-    char text[256];
+    char text[TK_ERR_MESSAGE_BYTES];
 } board_trouble;
 
 struct board {
