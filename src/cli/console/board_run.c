@@ -53,6 +53,9 @@ board_run *board_run_new(const char *metrics, const char *rollouts)
         board_run_free(run);
         return NULL;
     }
+    for (char *at = strchr(run->id, '/'); at != NULL; at = strchr(at, '/')) {
+        *at = ':'; /* an id is one part of a path of the console's routes */
+    }
     run->metrics.path = run->metrics_path;
     run->rollouts.path = run->rollouts_path;
     return run;

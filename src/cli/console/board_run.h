@@ -33,7 +33,7 @@ typedef struct board_episode { /* a line of the rollouts */
 } board_episode;
 
 typedef struct board_run {
-    char *id, *name;                    /* path of the metrics; what people see */
+    char *id, *name; /* path of the metrics, "/" as ":"; what people see */
     char *metrics_path, *rollouts_path; /* the second may be NULL */
     board_lines metrics, rollouts;
     board_series *series; /* BOARD_METRICS_MAX */

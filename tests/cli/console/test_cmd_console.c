@@ -193,6 +193,10 @@ static void show_rollouts_of_a_directory(void **state)
     const tk_json run = first(runs, "runs");
     assert_true(tk_str_is(text(&run, "name"), "add"));
     assert_float_equal(number(&run, "loss"), 0.25, 0);
+    char target[256];
+    (void)snprintf(target, sizeof(target), API "runs/%.*s", (int)text(&run, "id").n,
+                   text(&run, "id").p);
+    assert_int_equal(number(get(&f, target, 200), "step"), 1);
     const tk_json *episodes = get(&f, API "episodes", 200);
     const tk_json one = first(episodes, "episodes");
     assert_int_equal(number(&one, "turns"), 1);
