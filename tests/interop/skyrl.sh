@@ -217,7 +217,7 @@ check_deep() {
 
 check_gateway() {
     echo "  OpenAI's and Anthropic's clients through tinkc gateway:"
-    TINKC_PEER_URL=$url tests/interop/gateway_peer.sh || wrong gateway "the table above"
+    TINKC_PEER_URL=$TINKER_BASE_URL tests/interop/gateway_peer.sh || wrong gateway "the table above"
 }
 
 if [ -n "${TINKC_PEER_URL:-}" ]; then
