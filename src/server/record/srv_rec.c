@@ -325,7 +325,10 @@ tinkc_code srv_rec_new(srv_rec **out, const srv_rec_config *config, tk_err *err)
         srv_rec_free(rec);
         return tk_err_nomem(err);
     }
-    srv_rec_batch_open(rec);
+    if (srv_rec_batch_open(rec) == TINKC_E_NOMEM) { /* a disk may come back */
+        srv_rec_free(rec);
+        return tk_err_nomem(err);
+    }
     *out = rec;
     return TINKC_OK;
 }

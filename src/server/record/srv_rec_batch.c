@@ -58,13 +58,13 @@ static tinkc_code replace(srv_rec *rec, const char *why, tk_err *err)
     return code == TINKC_OK ? open_both(rec, &damaged, err) : code;
 }
 
-void srv_rec_batch_open(srv_rec *rec)
+tinkc_code srv_rec_batch_open(srv_rec *rec)
 {
     bool damaged = false;
     tk_err err = TK_ERR_INIT;
     if (atomic_load(&rec->works) ||
         (rec->retry_ns != 0 && tk_clock_mono_ns(NULL) < rec->retry_ns)) {
-        return;
+        return TINKC_OK;
     }
     tinkc_code code = open_both(rec, &damaged, &err);
     if (code != TINKC_OK && damaged) {
@@ -74,9 +74,10 @@ void srv_rec_batch_open(srv_rec *rec)
     }
     if (code != TINKC_OK) {
         fail(rec, err.message);
-        return;
+        return code;
     }
     atomic_store(&rec->works, true);
+    return TINKC_OK;
 }
 
 /* ---- runs ---- */
@@ -568,7 +569,7 @@ void srv_rec_batch_run(srv_rec *rec, tk_list *batch)
     tk_list_init(&applied);
     tk_err err = TK_ERR_INIT;
     tinkc_code code = TINKC_OK;
-    srv_rec_batch_open(rec);
+    (void)srv_rec_batch_open(rec);
     bool is_open = atomic_load(&rec->works);
     if (is_open) {
         code = srv_sql_exec(rec->writer.db, "BEGIN IMMEDIATE", &err);

@@ -97,22 +97,30 @@ static const char *const nothing[] = {"lock",           "users",         "tinkc.
                                       "console.db-wal", "console.db-shm"};
 
 /* Earlier versions wrote no mark: their database, also an empty one, is one. */
-static bool has_database(const char *data)
+static tinkc_code find_database(bool *found, const char *data, tk_err *err)
 {
     struct stat st;
     char *path = tk_file_join(data, SRV_DATA_DATABASE);
-    bool found = path != NULL && lstat(path, &st) == 0 && S_ISREG(st.st_mode);
+    if (path == NULL) {
+        return tk_err_nomem(err);
+    }
+    *found = lstat(path, &st) == 0 && S_ISREG(st.st_mode);
     tk_free(path);
-    return found;
+    return TINKC_OK;
 }
 
 static tinkc_code check_owner(const char *data, tk_err *err)
 {
     char instance[SRV_DATA_INSTANCE_SIZE], stranger[256];
+    bool is_old = false;
     tk_err why = TK_ERR_INIT;
     tinkc_code code = srv_data_read_mark(instance, data, &why);
-    if (code == TINKC_OK || has_database(data)) {
+    if (code == TINKC_OK) {
         return TINKC_OK;
+    }
+    tinkc_code looked = find_database(&is_old, data, err);
+    if (looked != TINKC_OK || is_old) {
+        return looked;
     }
     if (code == TINKC_E_NOMEM || code == TINKC_E_UNSUPPORTED) {
         return tk_err_set(err, code, "%s", why.message);
