@@ -59,6 +59,8 @@ PATTERNS = [  # (folders, excepted prefixes, regular expression, why)
     (ALL_C, (), r"\bgoto\s+(?!out\s*;)\w+", "goto only to out"),
     (SRC + ("include/",), (), r"\btypedef\b[^;{}]*\b(\w+_t)\s*;|^\}\s*\w+_t\s*;",
      "type names do not end in _t"),
+    (SRC, ("src/httpd/", "src/server/run/srv_msg.c", "src/server/run/srv_poll.c"), r"\bhd_reply_fail\s*\(\s*\w+\s*,\s*500\b",
+     "hd_reply_no_memory says 429 when the budget is full, hd_reply_error knows the rest"),
     (SRC, ("src/base/mem.c",), r"[(,]\s*(free|malloc|realloc)\s*[,)]",
      "allocate through base/mem.h"),
 ]

@@ -289,7 +289,7 @@ hd_verdict con_events_get(con_events *events, hd_request *request)
     hd_stream *stream = one != NULL ? hd_stream_new(events->budget) : NULL;
     if (stream == NULL) {
         tk_free(one);
-        return hd_reply_fail(request, 500, "out of memory");
+        return hd_reply_no_memory(request);
     }
     one->stream = stream;
     tk_list_init(&one->link);

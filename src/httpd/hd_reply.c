@@ -76,9 +76,12 @@ static hd_verdict refuse(hd_request *request, int status, const tk_err *err)
     return HD_ANSWERED;
 }
 
-static hd_verdict reply_no_memory(hd_request *request)
+hd_verdict hd_reply_no_memory(hd_request *request)
 {
     tk_err err = TK_ERR_INIT;
+    if (request->arena.refused) {
+        return hd_reply_busy(request);
+    }
     (void)tk_err_set(&err, TINKC_E_NOMEM, "the server is out of memory");
     return refuse(request, 500, &err);
 }
@@ -88,7 +91,7 @@ hd_verdict hd_reply_buf(hd_request *request, int status, const char *type, tk_bu
     bool full = buf->failure == TINKC_E_RATE_LIMIT;
     hd_blob *blob = hd_blob_take(buf);
     if (blob == NULL) {
-        return full ? hd_reply_busy(request) : reply_no_memory(request);
+        return full ? hd_reply_busy(request) : hd_reply_no_memory(request);
     }
     return hd_reply_blob(request, status, type, blob);
 }
@@ -179,7 +182,7 @@ hd_verdict hd_reply_error(hd_request *request, const tk_err *err)
         return hd_reply_busy(request);
     }
     if (err->code == TINKC_E_NOMEM) {
-        return reply_no_memory(request);
+        return hd_reply_no_memory(request);
     }
     return hd_reply_fail(request, 500, "%s", err->message);
 }

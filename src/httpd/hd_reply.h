@@ -33,6 +33,10 @@ hd_verdict hd_reply_fail(hd_request *request, int status, const char *format, ..
 /* Answers 429: the server's memory is full. Every 429 has a Retry-After. */
 hd_verdict hd_reply_busy(hd_request *request);
 
+/* Answers that an allocation failed: hd_reply_busy when the budget refused memory of the
+ * request, which another time may have, else 500. */
+hd_verdict hd_reply_no_memory(hd_request *request);
+
 /* Counts the file that the answer will hold open while it is sent; called before the file
  * is opened. Returns false, with 429 as the answer, when answers hold as many files as the
  * server has descriptors for. */

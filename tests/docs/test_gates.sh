@@ -136,6 +136,7 @@ fresh; add src/server/srv.c 'void g(void) { puts("x"); }'; refuses check-banned.
 fresh; add src/wire/path.c 'void g(void) { h(free); }'; refuses check-banned.py "base/mem.h"
 fresh; add src/wire/path.c 'void g(struct h *h) { h->free(0); h->realloc(0); }'; accepts check-banned.py
 fresh; add src/wire/path.c 'void g(void) { goto again; }'; refuses check-banned.py "goto only to out"
+fresh; add src/server/srv.c 'void g(void) { hd_reply_fail(request, 500, "x"); }'; refuses check-banned.py "the budget is full"
 fresh; add src/wire/path.c 'typedef int thing_t;'; refuses check-banned.py "do not end in _t"
 fresh; add src/wire/path.c "/* TO""DO: later */"; refuses check-banned.py "without an issue number"
 fresh; add src/wire/path.c "/* TO""DO (#12): later */"; accepts check-banned.py

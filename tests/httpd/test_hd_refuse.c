@@ -43,6 +43,10 @@ static hd_verdict refuse_as(hd_request *request)
     if (tk_str_is(how, "busy")) {
         return hd_reply_busy(request);
     }
+    if (tk_str_is(how, "full")) { /* more than the budget has */
+        assert_null(tk_arena_alloc(&request->arena, 2 * TK_MIB));
+        return hd_reply_no_memory(request);
+    }
     if (tk_str_is(how, "memory")) {
         (void)tk_err_nomem(&err);
         return hd_reply_error(request, &err);
@@ -152,18 +156,23 @@ static void test_hd_refuse_in_own_words(void **state)
     close_app(&it);
 }
 
-/* A 429 asks to wait, whoever writes its body. */
+/* A 429 asks to wait, whoever writes its body; so does a handler whose memory the budget
+ * refused. */
 static void test_hd_refuse_asks_to_wait(void **state)
 {
+    static const char *const targets[] = {"/fail/busy", "/fail/full"};
     app it;
-    httpget_response response;
-    const httpget_request request = {.target = "/fail/busy", .headers = KEY, .body = "1"};
     open_app(&it, false);
-    assert_int_equal(httpget_once(it.port, &request, &response), HTTPGET_OK);
-    assert_int_equal(response.status, 429);
-    assert_string_equal(httpget_header(&response, "Retry-After"), "1");
-    assert_memory_equal(response.body.p, "{\"error\":{\"message\":", 20);
-    httpget_response_dispose(&response);
+    for (size_t i = 0; i < TK_ARRAY_LEN(targets); i++) {
+        httpget_response response;
+        const httpget_request request = {
+            .target = targets[i], .headers = KEY, .body = "1"};
+        assert_int_equal(httpget_once(it.port, &request, &response), HTTPGET_OK);
+        assert_int_equal(response.status, 429);
+        assert_string_equal(httpget_header(&response, "Retry-After"), "1");
+        assert_memory_equal(response.body.p, "{\"error\":{\"message\":", 20);
+        httpget_response_dispose(&response);
+    }
     close_app(&it);
 }
 

@@ -46,7 +46,7 @@ static hd_verdict reply_link(hd_request *request, const tk_path *path, int64_t r
          hd_reply_header(request, "Expires", date);
     tk_buf_dispose(&url);
     return ok ? hd_reply_empty(request, 302)
-              : hd_reply_fail(request, 500, "out of memory");
+              : hd_reply_no_memory(request);
 }
 
 hd_verdict srv_archive_redirect(hd_request *request)
@@ -99,7 +99,7 @@ hd_verdict srv_archive_get(hd_request *request)
         return HD_ANSWERED;
     }
     if (!name_thing(&link.thing, request, &path)) {
-        return hd_reply_fail(request, 500, "out of memory");
+        return hd_reply_no_memory(request);
     }
     if (!srv_link_check(&link, request) || !hd_reply_hold_file(request)) {
         return HD_ANSWERED;

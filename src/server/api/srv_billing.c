@@ -132,7 +132,7 @@ hd_verdict srv_billing_storage(hd_request *request)
     }
     tk_storage_item *items = tk_arena_array(&request->arena, list.n, sizeof(*items));
     if (list.n > 0 && items == NULL) {
-        return hd_reply_fail(request, 500, "out of memory");
+        return hd_reply_no_memory(request);
     }
     for (size_t i = 0; i < list.n; i++) {
         const srv_store_space *row = &list.p[i];

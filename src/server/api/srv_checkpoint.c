@@ -126,7 +126,7 @@ static hd_verdict reply_list(hd_request *request, const srv_store_checkpoints *l
         ok = srv_checkpoint_fill(&items[i], &request->arena, &list->p[i]);
     }
     if (!ok) {
-        return hd_reply_fail(request, 500, "out of memory");
+        return hd_reply_no_memory(request);
     }
     tk_checkpoints_response reply = {.checkpoints = items, .checkpoints_n = list->n};
     reply.cursor.is = page != NULL ? TK_SET : TK_NULL;

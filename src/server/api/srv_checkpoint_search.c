@@ -202,13 +202,13 @@ hd_verdict srv_checkpoint_search(hd_request *request)
     }
     tk_checkpoint *items = tk_arena_array(&request->arena, s.limit, sizeof(*items));
     if (items == NULL) {
-        return hd_reply_fail(request, 500, "out of memory");
+        return hd_reply_no_memory(request);
     }
     if (!s.nothing && find(&s, items, &n, &more, &err) != TINKC_OK) {
         return hd_reply_error(request, &err);
     }
     if (more && !fill_cursor(&reply.next_cursor, &s)) {
-        return hd_reply_fail(request, 500, "out of memory");
+        return hd_reply_no_memory(request);
     }
     reply.checkpoints = items;
     reply.checkpoints_n = n;

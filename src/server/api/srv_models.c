@@ -66,7 +66,7 @@ hd_verdict srv_models_list(hd_request *request)
     size_t n = atomic_load(&catalog->n_names);
     served_model *models = tk_arena_array(&request->arena, n, sizeof(*models));
     if (models == NULL) {
-        return hd_reply_fail(request, 500, "out of memory");
+        return hd_reply_no_memory(request);
     }
     for (size_t i = 0; i < n; i++) {
         models[i] = describe(catalog->names[i].base, catalog->names[i].name);
@@ -151,7 +151,7 @@ static hd_verdict load(hd_request *request)
         copy_text(request, dir),
     };
     if (pair.value == NULL || (msg.name.is == TK_SET && pair.name == NULL)) {
-        return hd_reply_fail(request, 500, "out of memory");
+        return hd_reply_no_memory(request);
     }
     if (srv_load_model(&base, &name, server, &pair, &err) != TINKC_OK) {
         return refuse(request, &err);

@@ -89,7 +89,7 @@ hd_verdict srv_rest_list_runs(hd_request *request)
     }
     tk_training_run *runs = tk_arena_array(&request->arena, list.n, sizeof(*runs));
     if (list.n > 0 && runs == NULL) {
-        return hd_reply_fail(request, 500, "out of memory");
+        return hd_reply_no_memory(request);
     }
     for (size_t i = 0; i < list.n; i++) {
         if (fill_run(&runs[i], request, &list.p[i], &err) != TINKC_OK) {

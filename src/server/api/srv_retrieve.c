@@ -127,7 +127,7 @@ hd_verdict srv_retrieve_future(hd_request *request)
     }
     srv_poll *poll = srv_poll_new(request, msg.request_id.v);
     if (poll == NULL) {
-        return hd_reply_fail(request, 500, "out of memory");
+        return hd_reply_no_memory(request);
     }
     poll->allow_metadata = msg.allow_metadata_only.v;
     bool parked = false;
@@ -183,7 +183,7 @@ hd_verdict srv_retrieve_futures(hd_request *request)
     int64_t hold_ms = many_hold_ms(server, &msg.timeout);
     srv_poll *poll = srv_poll_new(request, session);
     if (poll == NULL) {
-        return hd_reply_fail(request, 500, "out of memory");
+        return hd_reply_no_memory(request);
     }
     poll->is_many = true;
     poll->clone = msg.target.cloned_sampler_id.v;

@@ -134,7 +134,7 @@ hd_verdict srv_sampling_create_session(hd_request *request)
     spec.id = tk_str_of(id);
     srv_sampler *sampler = srv_sampler_new(&spec);
     if (sampler == NULL) {
-        return hd_reply_fail(request, 500, "out of memory");
+        return hd_reply_no_memory(request);
     }
     bool entered = false;
     tk_mutex_lock(&server->lock);
@@ -198,7 +198,7 @@ hd_verdict srv_sampling_get_sampler(hd_request *request)
         return hd_reply_fail(request, 404, "Sampler not found");
     }
     if (!copied) {
-        return hd_reply_fail(request, 500, "out of memory");
+        return hd_reply_no_memory(request);
     }
     const tk_sampler_response msg = {
         .sampler_id = {TK_SET, request->params[0]},
@@ -278,7 +278,7 @@ static hd_verdict submit(hd_request *request, bool streamed)
     /* In the arena, because the stop string is a member of it. */
     tk_sample_request *msg = tk_arena_zalloc(&request->arena, sizeof(*msg));
     if (msg == NULL) {
-        return hd_reply_fail(request, 500, "out of memory");
+        return hd_reply_no_memory(request);
     }
     if (!srv_msg_decode(request, &tk_msg_sample_request, msg)) {
         return HD_ANSWERED;
@@ -303,7 +303,7 @@ static hd_verdict submit(hd_request *request, bool streamed)
         }
         spec.own = srv_sampler_new(&weights);
         if (spec.own == NULL) {
-            return hd_reply_fail(request, 500, "out of memory");
+            return hd_reply_no_memory(request);
         }
     }
     spec.msg = msg;

@@ -36,7 +36,7 @@ hd_verdict srv_service_capabilities(hd_request *request)
     size_t n = atomic_load(&catalog->n_names);
     tk_supported_model *models = tk_arena_array(&request->arena, n, sizeof(*models));
     if (models == NULL) {
-        return hd_reply_fail(request, 500, "out of memory");
+        return hd_reply_no_memory(request);
     }
     for (size_t i = 0; i < n; i++) {
         const srv_name *at = &catalog->names[i];

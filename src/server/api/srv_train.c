@@ -156,7 +156,7 @@ hd_verdict srv_train_create_model(hd_request *request)
                                .msg = &msg};
     srv_job *job = srv_job_new(server, SRV_JOB_CREATE);
     if (job == NULL) {
-        return hd_reply_fail(request, 500, "out of memory");
+        return hd_reply_no_memory(request);
     }
     return srv_model_submit_new(request, job, &spec, &submit);
 }
@@ -189,7 +189,7 @@ hd_verdict srv_train_get_info(hd_request *request)
         return srv_model_answer_missing(request, msg.model_id.v);
     }
     if (!copied) {
-        return hd_reply_fail(request, 500, "out of memory");
+        return hd_reply_no_memory(request);
     }
     const tk_get_info_response reply = {
         .model_id = {TK_SET, msg.model_id.v},
@@ -212,7 +212,7 @@ hd_verdict srv_train_unload_model(hd_request *request)
     }
     srv_job *job = srv_job_new(request->app, SRV_JOB_UNLOAD);
     if (job == NULL) {
-        return hd_reply_fail(request, 500, "out of memory");
+        return hd_reply_no_memory(request);
     }
     const srv_submit submit = {.type = TK_FUTURE_UNLOAD_MODEL,
                                .model_id = msg.model_id.v,
@@ -537,7 +537,7 @@ static hd_verdict submit(hd_request *request, bool forward)
 {
     srv_job *job = srv_job_new(request->app, SRV_JOB_TRAIN);
     if (job == NULL) {
-        return hd_reply_fail(request, 500, "out of memory");
+        return hd_reply_no_memory(request);
     }
     srv_submit out;
     tk_err err = TK_ERR_INIT;
@@ -653,7 +653,7 @@ hd_verdict srv_train_optim_step(hd_request *request)
     }
     srv_job *job = srv_job_new(request->app, SRV_JOB_OPTIM);
     if (job == NULL) {
-        return hd_reply_fail(request, 500, "out of memory");
+        return hd_reply_no_memory(request);
     }
     if (!read_step(job, request, &msg)) {
         srv_job_free(job);

@@ -52,7 +52,7 @@ static bool fill_metadata(srv_job *job, hd_request *request, const tk_f_str_map 
     if (!fits) {
         (void)hd_reply_field(request, "user_metadata", "is larger than 16 KiB");
     } else if (!ok) {
-        (void)hd_reply_fail(request, 500, "out of memory");
+        (void)hd_reply_no_memory(request);
     }
     return ok;
 }
@@ -86,7 +86,7 @@ hd_verdict srv_weights_save(hd_request *request)
     }
     srv_job *job = srv_job_new(request->app, SRV_JOB_SAVE);
     if (job == NULL) {
-        return hd_reply_fail(request, 500, "out of memory");
+        return hd_reply_no_memory(request);
     }
     if (!fill_save(job, request, &msg.path, &msg.ttl_seconds) ||
         !fill_metadata(job, request, &msg.user_metadata)) {
@@ -121,7 +121,7 @@ hd_verdict srv_weights_save_for_sampler(hd_request *request)
     }
     srv_job *job = srv_job_new(request->app, named ? SRV_JOB_SAVE : SRV_JOB_SNAPSHOT);
     if (job == NULL) {
-        return hd_reply_fail(request, 500, "out of memory");
+        return hd_reply_no_memory(request);
     }
     if (named && (!fill_save(job, request, &msg.path, &msg.ttl_seconds) ||
                   !fill_metadata(job, request, &msg.user_metadata))) {
@@ -155,7 +155,7 @@ hd_verdict srv_weights_save_external(hd_request *request)
     }
     srv_job *job = srv_job_new(request->app, SRV_JOB_SAVE);
     if (job == NULL) {
-        return hd_reply_fail(request, 500, "out of memory");
+        return hd_reply_no_memory(request);
     }
     if (!fill_save(job, request, &msg.path, &msg.ttl_seconds)) {
         srv_job_free(job);
@@ -302,7 +302,7 @@ hd_verdict srv_weights_load(hd_request *request)
     }
     srv_job *job = srv_job_new(request->app, SRV_JOB_LOAD);
     if (job == NULL) {
-        return hd_reply_fail(request, 500, "out of memory");
+        return hd_reply_no_memory(request);
     }
     job->path = msg.path.v;
     job->optimizer = msg.optimizer.v;

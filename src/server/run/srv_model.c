@@ -159,7 +159,7 @@ hd_verdict srv_model_submit_new(hd_request *request, srv_job *job,
         }
         srv_job_free(job);
         return unknown ? hd_reply_fail(request, 404, "Session not found")
-                       : hd_reply_fail(request, 500, "out of memory");
+                       : hd_reply_no_memory(request);
     }
     (void)snprintf(model_id, sizeof(model_id), "%s", model->id);
     (void)snprintf(id, sizeof(id), "%s:0", model->id);
@@ -229,7 +229,7 @@ hd_verdict srv_model_answer_missing(hd_request *request, tk_str id)
 {
     char *copy = tk_strndup(id.p, id.n); /* the request's memory may move to a job */
     if (copy == NULL) {
-        return hd_reply_fail(request, 500, "out of memory");
+        return hd_reply_no_memory(request);
     }
     hd_verdict verdict = hd_request_wait(request);
     request->route = &missing;

@@ -183,7 +183,7 @@ static hd_verdict reply(hd_request *request, const char *id, size_t n)
         }
     }
     if (ids == NULL) {
-        return hd_reply_fail(request, 500, "out of memory");
+        return hd_reply_no_memory(request);
     }
     const tk_sample_future_response msg = {.request_id = {TK_SET, tk_str_of(id)},
                                            .sample_sequence_ids = {ids, n}};
@@ -209,7 +209,7 @@ hd_verdict srv_sample_submit(hd_request *request, const srv_sample_spec *spec)
     if (!ok || (spec->streamed && stream == NULL)) {
         srv_sample_free(sample);
         srv_sampler_free(spec->own);
-        return hd_reply_fail(request, 500, "out of memory");
+        return hd_reply_no_memory(request);
     }
     attempt a = {.sample = sample,
                  .own = spec->own,
