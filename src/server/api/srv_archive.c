@@ -45,8 +45,7 @@ static hd_verdict reply_link(hd_request *request, const tk_path *path, int64_t r
     ok = ok && url.failure == TINKC_OK && hd_reply_header(request, "Location", url.p) &&
          hd_reply_header(request, "Expires", date);
     tk_buf_dispose(&url);
-    return ok ? hd_reply_empty(request, 302)
-              : hd_reply_no_memory(request);
+    return ok ? hd_reply_empty(request, 302) : hd_reply_no_memory(request);
 }
 
 hd_verdict srv_archive_redirect(hd_request *request)
