@@ -12,6 +12,7 @@ for `make demo`.
 """
 import argparse
 import concurrent.futures
+import fcntl
 import json
 import os
 import resource
@@ -28,9 +29,11 @@ BEFORE, AFTER = 10, 90  # percent: under, at least
 
 
 class Server:
-    """`tinkc serve` on a free port; its data stays in the directory."""
+    """`tinkc serve` on a free port; its data stays in the directory, for which another run waits."""
 
     def __init__(self, tinkc, directory):
+        self.lock = open(f"{directory}.lock", "w", encoding="ascii")
+        fcntl.flock(self.lock, fcntl.LOCK_EX)
         shutil.rmtree(directory, ignore_errors=True)
         os.makedirs(directory)
         with open(os.path.join(directory, "log"), "w", encoding="utf-8") as log:
@@ -50,6 +53,7 @@ class Server:
     def stop(self):
         self.process.terminate()
         self.process.wait()
+        self.lock.close()
 
 
 class First:
