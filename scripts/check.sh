@@ -30,7 +30,7 @@ secrets     | scripts/check-secrets.sh
 conformance | scripts/check-conformance.py
 switches    | scripts/check-switches.sh
 consumers   | scripts/check-consumers.sh
-clang       | scripts/check-preset.sh clang -LE docs|python -E test_(bomb|gw_walk|ca_parser|hostile|cli_hostile|cli_sessions|training_once|examples_rl)
+clang       | scripts/check-preset.sh clang -LE docs|python -E test_(bomb|gw_walk|gw_log|ca_parser|hostile|cli_hostile|cli_sessions|training_once|examples_rl|rl_kill|cmd_rl|cmd_dpo|cmd_distill|srv_rec_series)
 asan        | scripts/check-preset.sh asan -LE sweep|fuzz
 sweep       | scripts/check-sweep.sh
 corpora     | scripts/check-corpora.sh
