@@ -231,10 +231,9 @@ sums=$PWD/examples/data/sums.jsonl
 examples=$build/examples
 python3 $check data "$tinkc" "$model" "$data" 32 >"$work/tokens" || exit 1
 echo "server: $url"
-if [ "${1:-}" = gateway ]; then
-    check_gateway
-    exit $failed
-fi
+case "${1:-}" in # one part alone
+gateway | cpu) "check_$1" && exit $failed ;;
+esac
 
 check_run health '^ok$' "$tinkc" health
 check_run models "$model" "$tinkc" models

@@ -7,7 +7,16 @@ Nothing here asks a server; the same arguments give the same result.
 
 from __future__ import annotations
 
-from ctypes import addressof, byref, c_bool, c_double, c_float, c_size_t, c_void_p, string_at
+from ctypes import (
+    addressof,
+    byref,
+    c_bool,
+    c_double,
+    c_float,
+    c_size_t,
+    c_void_p,
+    string_at,
+)
 from typing import Mapping, NamedTuple, Sequence
 
 from . import _c
@@ -52,7 +61,8 @@ def advantages(
     rewards: Sequence[float], *, others: bool = False, scale: bool = False
 ) -> list[float] | None:
     """The advantages of a group: each reward minus the mean (others: the mean of the other
-    episodes), divided by the standard deviation with scale. None: the rewards do not differ."""
+    episodes), divided by the standard deviation with scale. None: the rewards do not differ.
+    """
     given = (c_double * len(rewards))(*rewards)
     out, differ = (c_double * len(rewards))(), c_bool()
     options = _advantage_options(others, scale)
@@ -126,7 +136,8 @@ class Batch(Owned):
         version: int = 0,
     ) -> None:
         """Adds an episode: the JSON that the gateway exports, and its reward. None for one of
-        them: the episode failed. `version` is that of the weights it was sampled from."""
+        them: the episode failed. `version` is that of the weights it was sampled from.
+        """
         episode = _c.tinkc_rl_episode()
         _c.tinkc_rl_episode_init(byref(episode))
         episode.task, episode.index, episode.version = task, index, version
@@ -219,7 +230,7 @@ def report(
         c.gap.contents = c_gap
     given = more or {}
     numbers = (_c.tinkc_number * len(given))(
-        *[(encoded(name), value) for name, value in given.items()]
+        *[_c.tinkc_number(encoded(name), value) for name, value in given.items()]
     )
     c.more = numbers
     c.more_n = len(given)
@@ -256,7 +267,8 @@ def dpo(
     logprobs: Sequence[float], reference: Sequence[float], beta: float = 0.1
 ) -> Preference:
     """Direct preference optimization: logprobs[2 * i] is that of the preferred answer of pair i,
-    logprobs[2 * i + 1] that of the other; `reference` has the same under the start weights."""
+    logprobs[2 * i + 1] that of the other; `reference` has the same under the start weights.
+    """
     n = len(logprobs)
     if n % 2 != 0 or len(reference) != n:
         raise ValueError("logprobs and reference need two numbers for each pair")
@@ -269,7 +281,12 @@ def dpo(
     pairs.logprobs, pairs.reference = addressof(given), addressof(before)
     call(_c.tinkc_rl_dpo, byref(result), slopes, byref(pairs))
     return Preference(
-        *[getattr(result, name) for name in Preference._fields[:-1]], list(slopes)
+        loss=result.loss,
+        accuracy=result.accuracy,
+        margin=result.margin,
+        chosen_reward=result.chosen_reward,
+        rejected_reward=result.rejected_reward,
+        slopes=list(slopes),
     )
 
 
