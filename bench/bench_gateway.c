@@ -115,7 +115,7 @@ static void cancel(void *user, gw_sample *sample)
 static void make_model(app *it)
 {
     static char name[] = "m";
-    tk_str json, config;
+    tk_str json = {NULL, 0}, config = {NULL, 0};
     tk_tok_ids ids = {NULL, 0, 0, NULL};
     tk_err err = TK_ERR_INIT;
     gw_model *model = tk_zalloc(sizeof(*model));

@@ -220,11 +220,22 @@ static tinkc_code run_load(srv_job *job, tk_err *err)
     return code;
 }
 
+/* The model goes before the job's future ends, which then cannot say why it waits. */
+static void remove_model(srv_job *job)
+{
+    tk_mutex_lock(&job->server->lock);
+    if (job->future != NULL) {
+        job->future->why = NULL;
+    }
+    tk_mutex_unlock(&job->server->lock);
+    srv_model_remove(job->server, job->model);
+}
+
 static void run_unload(srv_job *job)
 {
     char id[SRV_MODEL_ID_BYTES];
     (void)snprintf(id, sizeof(id), "%s", job->model->id);
-    srv_model_remove(job->server, job->model);
+    remove_model(job);
     if (job->future != NULL) {
         const tk_model_result msg = {.model_id = {TK_SET, tk_str_of(id)}};
         srv_future_finish_msg(job->server, job->future, &tk_msg_unload_model_result,
@@ -321,7 +332,7 @@ bool srv_run_job(srv_job *job)
     end_running(job);
     if (code != TINKC_OK) {
         if (create) {
-            srv_model_remove(job->server, job->model);
+            remove_model(job);
         }
         srv_future_fail_err(job->server, job->future, &err);
     }
