@@ -4,14 +4,13 @@
 #include <string.h>
 #include <tinkc/config.h>
 
-#include "base/file.h"
 #include "base/mem.h"
 #include "cli/cmd_list.h"
+#include "cli/frame/cmd_key.h"
 #include "cli/frame/cmd_listing.h"
 #include "cli/frame/cmd_print.h"
 #include "cli/frame/cmd_profiles.h"
 
-#define KEY_MAX_BYTES  4096
 #define OPTIONS_MAX    64
 #define NAME_MAX_BYTES 60
 
@@ -55,30 +54,19 @@ static int check_add(const cmd_args *args)
     return CMD_OK;
 }
 
-/* Reads the key into `out`; "" without --key-file and --api-key. */
-static int read_key(char out[KEY_MAX_BYTES + 1], const cmd_args *args)
+/* Reads the key; *out stays NULL without --key-file and --api-key. */
+static int read_key(char **out, const cmd_args *args)
 {
-    tk_err err = TK_ERR_INIT;
-    char *text = NULL;
-    size_t n = 0;
     const char *path = cmd_text(args, "key-file", NULL);
     const char *given = cmd_text(args, "api-key", "");
-    out[0] = '\0';
-    if (path == NULL) {
-        (void)snprintf(out, KEY_MAX_BYTES + 1, "%s", given);
-        return strlen(given) <= KEY_MAX_BYTES
-                   ? CMD_OK
-                   : cmd_fail("the key is too long: at most %d bytes", KEY_MAX_BYTES);
+    if (path != NULL) {
+        return cmd_key_read(out, path);
     }
-    if (tk_file_read(&text, &n, path, KEY_MAX_BYTES, &err) != TINKC_OK) {
-        return cmd_fail("%s", err.message);
+    if (strlen(given) > CMD_KEY_MAX_BYTES) {
+        return cmd_fail("the key is too long: at most %d bytes", CMD_KEY_MAX_BYTES);
     }
-    tk_str key = tk_str_trim((tk_str){text, n});
-    memcpy(out, key.p, key.n);
-    out[key.n] = '\0';
-    tk_mem_wipe(text, n);
-    tk_free(text);
-    return key.n > 0 ? CMD_OK : cmd_fail("%s holds no key", path);
+    *out = given[0] != '\0' ? tk_strdup(given) : NULL;
+    return *out != NULL || given[0] == '\0' ? CMD_OK : cmd_fail("out of memory");
 }
 
 static bool is_option(tk_str name)
@@ -118,13 +106,13 @@ static int check_options(const cmd_profile_option *options, size_t n)
 static int add(const cmd_args *args)
 {
     cmd_profiles profiles;
-    char key[KEY_MAX_BYTES + 1] = "";
+    char *key = NULL;
     cmd_profile_option options[OPTIONS_MAX + 2];
     const char *name = cmd_operand(args, 0);
     size_t n = 0;
     options[n++] = (cmd_profile_option){TK_STR("base_url"), cmd_operand(args, 1)};
-    int result = read_key(key, args);
-    if (key[0] != '\0') {
+    int result = read_key(&key, args);
+    if (key != NULL) {
         options[n++] = (cmd_profile_option){TK_STR("api_key"), key};
     }
     for (size_t i = 0; i < cmd_count(args, "set"); i++) {
@@ -144,10 +132,10 @@ static int add(const cmd_args *args)
     }
     if (result == CMD_OK) {
         cmd_print(stdout, "Stored profile %s %s in %s.\n", name,
-                  key[0] != '\0' ? "and its key" : "without a key", profiles.path);
+                  key != NULL ? "and its key" : "without a key", profiles.path);
     }
     cmd_profiles_close(&profiles);
-    tk_mem_wipe(key, sizeof(key));
+    cmd_key_free(key);
     return result;
 }
 

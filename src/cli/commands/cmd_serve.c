@@ -14,17 +14,16 @@
 #include <malloc.h>
 #endif
 
-#include "base/file.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/cmd_list.h"
+#include "cli/frame/cmd_key.h"
 #include "cli/frame/cmd_local.h"
 #include "cli/frame/cmd_open.h"
 #include "cli/frame/cmd_print.h"
 #include "server/srv.h"
 
-#define PAIRS_MAX     64 /* also the most operands */
-#define KEY_MAX_BYTES 4096
+#define PAIRS_MAX 64 /* also the most operands */
 
 typedef struct serve {
     srv_options options;
@@ -108,23 +107,6 @@ static int read_models(serve *s, const cmd_args *args)
     return result;
 }
 
-/* Reads the key from a file, so that it does not appear in the list of processes. */
-static int read_key(serve *s, const char *path)
-{
-    tk_err err = TK_ERR_INIT;
-    char *text = NULL;
-    size_t n = 0;
-    if (tk_file_read(&text, &n, path, KEY_MAX_BYTES, &err) != TINKC_OK) {
-        return cmd_fail("%s", err.message);
-    }
-    tk_str key = tk_str_trim((tk_str){text, n});
-    s->key = tk_strndup(key.p, key.n);
-    tk_mem_wipe(text, n);
-    tk_free(text);
-    s->options.api_key = s->key;
-    return s->key != NULL ? CMD_OK : cmd_fail("out of memory");
-}
-
 /* Reads "512M": a number of bytes, with K, M or G for 1024, 1024^2 or 1024^3 of them. */
 static bool read_size(const char *text, size_t *out)
 {
@@ -194,7 +176,8 @@ static int read_options(serve *s, const cmd_args *args)
         return cmd_fail("HOME is not set: use --data DIR");
     }
     const char *file = cmd_text(args, "api-key-file", NULL);
-    int result = file != NULL ? read_key(s, file) : CMD_OK;
+    int result = file != NULL ? cmd_key_read(&s->key, file) : CMD_OK;
+    o->api_key = s->key != NULL ? s->key : o->api_key;
     return result == CMD_OK ? read_models(s, args) : result;
 }
 
@@ -295,10 +278,7 @@ static int run(const cmd_args *args)
         tinkc_text_free(&s.found[i]);
     }
     tk_free(s.data);
-    if (s.key != NULL) {
-        tk_mem_wipe(s.key, strlen(s.key));
-    }
-    tk_free(s.key);
+    cmd_key_free(s.key);
     return result;
 }
 

@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/mem.h"
 #include "cli/cmd_list.h"
 #include "cli/console/board.h"
+#include "cli/frame/cmd_key.h"
 #include "cli/frame/cmd_open.h"
 #include "cli/frame/cmd_print.h"
 #include "console/con_page.h"
@@ -19,7 +19,6 @@
 #include "httpd/hd_reply.h"
 
 #define DEFAULT_PORT  8002
-#define KEY_MAX_BYTES 4096
 #define PATHS_MAX     1000
 #define EPISODE_BYTES (64 * TK_MIB)
 #define COOKIE_MARK   "X-Tinkc-Console"
@@ -131,22 +130,6 @@ static void stop(program *p)
 
 /* ---- the run ---- */
 
-/* Reads the key from a file, so that it does not appear in the list of processes. */
-static int read_key(program *p, const char *path)
-{
-    tk_err err = TK_ERR_INIT;
-    char *text = NULL;
-    size_t n = 0;
-    if (tk_file_read(&text, &n, path, KEY_MAX_BYTES, &err) != TINKC_OK) {
-        return cmd_fail("%s", err.message);
-    }
-    tk_str key = tk_str_trim((tk_str){text, n});
-    p->key = key.n > 0 ? tk_strndup(key.p, key.n) : NULL;
-    tk_mem_wipe(text, n);
-    tk_free(text);
-    return p->key != NULL ? CMD_OK : cmd_fail("%s holds no key", path);
-}
-
 static int announce(const program *p)
 {
     char fragment[CON_FRAGMENT_BYTES], url[64 + CON_FRAGMENT_BYTES];
@@ -195,14 +178,11 @@ static int run(const cmd_args *args)
     if (p.n_paths == 0) {
         p.paths[p.n_paths++] = ".";
     }
-    int result = file != NULL ? read_key(&p, file) : CMD_OK;
+    int result = file != NULL ? cmd_key_read(&p.key, file) : CMD_OK;
     if (result == CMD_OK) {
         result = serve(&p);
     }
-    if (p.key != NULL) {
-        tk_mem_wipe(p.key, strlen(p.key));
-    }
-    tk_free(p.key);
+    cmd_key_free(p.key);
     return result;
 }
 

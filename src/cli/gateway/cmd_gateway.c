@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/mem.h"
 #include "cli/cmd_list.h"
+#include "cli/frame/cmd_key.h"
 #include "cli/frame/cmd_local.h"
 #include "cli/frame/cmd_print.h"
 #include "cli/frame/cmd_resolve.h"
@@ -18,8 +18,7 @@
 #include "httpd/hd_listen.h"
 #include "httpd/hd_reply.h"
 
-#define KEY_MAX_BYTES 4096
-#define DEFAULT_PORT  8001
+#define DEFAULT_PORT 8001
 
 typedef struct program {
     const cmd_args *args;
@@ -114,22 +113,6 @@ static void stop(program *p)
 
 /* ---- options ---- */
 
-/* Reads the key from a file, so that it does not appear in the list of processes. */
-static int read_key(program *p, const char *path)
-{
-    tk_err err = TK_ERR_INIT;
-    char *text = NULL;
-    size_t n = 0;
-    if (tk_file_read(&text, &n, path, KEY_MAX_BYTES, &err) != TINKC_OK) {
-        return cmd_fail("%s", err.message);
-    }
-    tk_str key = tk_str_trim((tk_str){text, n});
-    p->key = key.n > 0 ? tk_strndup(key.p, key.n) : NULL;
-    tk_mem_wipe(text, n);
-    tk_free(text);
-    return p->key != NULL ? CMD_OK : cmd_fail("%s holds no key", path);
-}
-
 static int read_data(program *p)
 {
     const char *given = cmd_text(p->args, "data", NULL);
@@ -151,7 +134,7 @@ static int read_options(program *p)
     const char *file = cmd_text(p->args, "api-key-file", NULL);
     p->host = cmd_text(p->args, "host", "127.0.0.1");
     p->port = (unsigned)cmd_int(p->args, "port", DEFAULT_PORT);
-    int result = file != NULL ? read_key(p, file) : CMD_OK;
+    int result = file != NULL ? cmd_key_read(&p->key, file) : CMD_OK;
     if (result == CMD_OK && p->key == NULL && !hd_listen_is_loopback(p->host)) {
         result = cmd_fail("listening on %s, which others can reach, needs a key: use "
                           "--api-key-file FILE",
@@ -232,10 +215,7 @@ static int run(const cmd_args *args)
         result = serve(&p);
         cmd_service_end(&p.service, result);
     }
-    if (p.key != NULL) {
-        tk_mem_wipe(p.key, strlen(p.key));
-    }
-    tk_free(p.key);
+    cmd_key_free(p.key);
     tk_free(p.data);
     tk_free(p.model);
     return result;

@@ -147,7 +147,7 @@ static void test_srv_rec_samples(void **state)
     assert_int_equal(all.n, 4);
     assert_true(all.recording && !all.more);
     assert_true(all.p[0].id == 4 && all.p[0].group == 4 && all.p[3].group == 1);
-    /* a NUL and a byte that is no text come out as text */
+    /* a NUL, and a byte that is not UTF-8, are replaced */
     assert_true(tk_str_is(all.p[0].text, "<B>9??"));
     assert_true(tk_str_is(all.p[0].run, "0f0c:train:0") && all.p[0].mean_logprob == -2.0);
     assert_true(all.p[3].stopped && !all.p[2].stopped);
