@@ -262,6 +262,21 @@ void fz_throw(fz_client *client, const void *data, size_t n, bool read_answer)
     httpget_close(&connection);
 }
 
+int fz_listen(fz_client *client, const httpget_request *request, size_t n)
+{
+    httpget *connection = httpget_connect(atomic_load(&client->world->port));
+    client->sent++;
+    fz_log(client, "%s %.200s, listens", request->method, request->target);
+    if (connection == NULL) {
+        return 0;
+    }
+    int status = httpget_ask(connection, request) ? httpget_status(connection) : 0;
+    for (char byte; status == 200 && n > 0 && httpget_byte(connection, &byte); n--) {
+    }
+    httpget_close(&connection);
+    return status;
+}
+
 const char *fz_text(const fz_answer *answer, const char *key)
 {
     const tk_json *value = tk_json_get(answer->json, key);
