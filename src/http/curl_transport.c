@@ -115,14 +115,25 @@ static tk_curl_shard *add_shard(tk_curl *curl, tk_http_group group)
     return shard;
 }
 
+/* The group whose connections a request uses. Over plain HTTP a poll takes one that a sample
+ * has left: a connection carries one request at a time there, so neither can hold up the
+ * other, and hundreds of samples at once need half the connections. */
+static tk_http_group home_of(const tk_curl *curl, tk_http_group group, bool is_tls)
+{
+    const size_t *most = curl->options.max_connections;
+    bool joins = group == TK_HTTP_FUTURES && !is_tls && most[TK_HTTP_FUTURES] == 0 &&
+                 most[TK_HTTP_SAMPLE] == 0;
+    return joins ? TK_HTTP_SAMPLE : group;
+}
+
 /* A limit on the connections of a group only holds inside one multi, so such a group
  * stays on one shard. With TLS a shard holds what one HTTP/2 connection carries: with
  * more, libcurl opens a connection for each request that no longer fits on the first. */
 static tk_curl_shard *pick_shard(tk_curl *curl, const tk_http_request *request)
 {
-    tk_http_group group = request->group;
-    bool single = curl->options.max_connections[group] != 0;
     bool is_tls = strncmp(request->url, "https:", 6) == 0;
+    tk_http_group group = home_of(curl, request->group, is_tls);
+    bool single = curl->options.max_connections[group] != 0;
     size_t most = is_tls ? (size_t)STREAMS_PER_CONN : TK_CURL_SHARD_TRANSFERS;
     for (size_t i = 0; i < curl->shards_n; i++) {
         tk_curl_shard *shard = curl->shards[i];

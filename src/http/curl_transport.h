@@ -2,7 +2,8 @@
  *
  * Several multi handles ("shards") of at most 100 transfers share one epoll, because
  * libcurl looks through all connections of a multi for each request. A shard belongs to
- * one group, so groups never share a connection. libcurl is used in src/http only. */
+ * one group, so groups share no connection; over plain HTTP polls and samples do, one after
+ * the other. libcurl is used in src/http only. */
 #ifndef HTTP_CURL_TRANSPORT_H
 #define HTTP_CURL_TRANSPORT_H
 

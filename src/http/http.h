@@ -11,7 +11,7 @@
 #include "base/str.h"
 #include "base/tk.h"
 
-/* Connection groups (docs/protocol.md §1.5). Groups never share a connection. */
+/* Connection groups (docs/protocol.md §1.5). No group waits for a connection of another. */
 typedef enum tk_http_group {
     TK_HTTP_SESSION,
     TK_HTTP_TRAIN, /* one request per connection */

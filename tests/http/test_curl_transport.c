@@ -182,27 +182,80 @@ static void test_curl_redirects(void **unused)
     curlfix_close(&f);
 }
 
-/* A-099, A-102, M-020: groups do not share connections; A-101: the session's is
- * reused. */
-static void test_curl_groups_are_apart(void **unused)
+/* Two requests of each group, one after the other. */
+static void ask_all_groups(curlfix *f)
 {
-    curlfix f;
-    curlfix_open(&f, NULL);
-    fakeapi_default(f.api, "POST", "/x", &fakeapi_json("{}"));
+    fakeapi_default(f->api, "POST", "/x", &fakeapi_json("{}"));
     for (int round = 0; round < 2; round++) {
         for (int group = 0; group < TK_HTTP_GROUPS; group++) {
             curlfix_probe p;
-            curlfix_probe_init(&p, &f, TK_HTTP_POST, "/x");
+            curlfix_probe_init(&p, f, TK_HTTP_POST, "/x");
             p.request.group = (tk_http_group)group;
             curlfix_run(&p);
         }
     }
-    assert_int_equal(fakeapi_connections_total(f.api), TK_HTTP_GROUPS);
     for (size_t i = 0; i < TK_HTTP_GROUPS; i++) {
-        assert_int_equal(fakeapi_request_at(f.api, i)->connection,
-                         fakeapi_request_at(f.api, i + TK_HTTP_GROUPS)->connection);
+        assert_int_equal(fakeapi_request_at(f->api, i)->connection,
+                         fakeapi_request_at(f->api, i + TK_HTTP_GROUPS)->connection);
     }
+}
+
+/* A-099, A-102, M-020: groups do not share connections, only that a poll takes one that a
+ * sample has left; A-101: the session's is reused. */
+static void test_curl_groups_are_apart(void **unused)
+{
+    curlfix f;
+    curlfix_open(&f, NULL);
+    ask_all_groups(&f);
+    assert_int_equal(fakeapi_connections_total(f.api), TK_HTTP_GROUPS - 1);
+    assert_int_equal(fakeapi_request_at(f.api, TK_HTTP_SAMPLE)->connection,
+                     fakeapi_request_at(f.api, TK_HTTP_FUTURES)->connection);
     curlfix_close(&f);
+}
+
+/* nor does a poll where one of the two has a limit. */
+static void test_curl_limited_groups_are_apart(void **unused)
+{
+    for (int group = TK_HTTP_SAMPLE; group <= TK_HTTP_FUTURES; group++) {
+        tk_curl_options options = {0};
+        options.max_connections[group] = 1;
+        curlfix f;
+        curlfix_open(&f, &options);
+        ask_all_groups(&f);
+        assert_int_equal(fakeapi_connections_total(f.api), TK_HTTP_GROUPS);
+        curlfix_close(&f);
+    }
+}
+
+static bool are_four_parked(void *gate)
+{
+    return fakeapi_gate_waiting(gate) == 4;
+}
+
+/* polls that wait do not hold up samples, nor samples polls. */
+static void test_curl_polls_and_samples_wait_apart(void **unused)
+{
+    curlfix f;
+    curlfix_probe waiting[4], other;
+    curlfix_open(&f, NULL);
+    fakeapi_default(f.api, "POST", "/x", &fakeapi_json("{}"));
+    fakeapi_gate *gate = fakeapi_gate_new(f.api);
+    fakeapi_default(f.api, "POST", "/slow", &(fakeapi_step){.gate = gate});
+    for (int i = 0; i < 4; i++) {
+        curlfix_probe_init(&waiting[i], &f, TK_HTTP_POST, "/slow");
+        waiting[i].request.group = i % 2 == 0 ? TK_HTTP_FUTURES : TK_HTTP_SAMPLE;
+        curlfix_submit(&waiting[i]);
+    }
+    curlfix_wait(&f, are_four_parked, gate);
+    for (int i = 0; i < 2; i++) {
+        curlfix_probe_init(&other, &f, TK_HTTP_POST, "/x");
+        other.request.group = i == 0 ? TK_HTTP_FUTURES : TK_HTTP_SAMPLE;
+        curlfix_run(&other);
+        assert_int_equal(other.status, 200);
+    }
+    f.transport->ops->close(f.transport);
+    assert_int_equal(f.done, 6);
+    fakeapi_stop(&f.api);
 }
 
 /* A bare 400 asks for a new connection (docs/protocol.md §5.2). */
@@ -366,6 +419,8 @@ int main(void)
         cmocka_unit_test(test_curl_refused_and_unknown_host),
         cmocka_unit_test(test_curl_redirects),
         cmocka_unit_test(test_curl_groups_are_apart),
+        cmocka_unit_test(test_curl_limited_groups_are_apart),
+        cmocka_unit_test(test_curl_polls_and_samples_wait_apart),
         cmocka_unit_test(test_curl_fresh_connection),
         cmocka_unit_test(test_curl_connection_limit),
         cmocka_unit_test(test_curl_submit_inside_done),
