@@ -42,10 +42,11 @@ static tinkc_code missing(tk_str name, tk_err *err)
 }
 
 /* Holds an episode that is there, reads its tree, and takes its lock. */
-static tinkc_code enter(gw_episode **out, gw_episodes *episodes, tk_str name, tk_err *err)
+static tinkc_code enter(gw_episode **out, gw_episodes *episodes, tk_str name, gw_hold how,
+                        tk_err *err)
 {
     gw_episode *episode = NULL;
-    tinkc_code code = gw_store_hold(&episode, episodes, name, false, err);
+    tinkc_code code = gw_store_hold(&episode, episodes, name, how, err);
     if (code != TINKC_OK || episode == NULL) {
         return code != TINKC_OK ? code : missing(name, err);
     }
@@ -60,13 +61,15 @@ static tinkc_code enter(gw_episode **out, gw_episodes *episodes, tk_str name, tk
     return TINKC_OK;
 }
 
-/* Keeps what lists show of it. */
+/* Keeps what lists show of it, unless it could not be read. */
 static void leave(gw_episodes *episodes, gw_episode *episode)
 {
-    tk_mutex_lock(&episodes->lock);
-    episode->knows_reward = true;
-    episode->reward = episode->tree.has_reward ? episode->tree.reward : (double)NAN;
-    tk_mutex_unlock(&episodes->lock);
+    if (episode->is_loaded) {
+        tk_mutex_lock(&episodes->lock);
+        episode->knows_reward = true;
+        episode->reward = episode->tree.has_reward ? episode->tree.reward : (double)NAN;
+        tk_mutex_unlock(&episodes->lock);
+    }
     tk_mutex_unlock(&episode->lock);
     gw_store_release(episodes, episode);
 }
@@ -123,7 +126,7 @@ tinkc_code gw_episodes_plan(gw_plan *out, gw_episodes *episodes, const gw_ask *a
     if (ask->episode.n > 0) {
         code = check_name(ask->episode, err);
         if (code == TINKC_OK) {
-            code = gw_store_hold(&episode, episodes, ask->episode, false, err);
+            code = gw_store_hold(&episode, episodes, ask->episode, GW_HOLD_USE, err);
         }
         if (code != TINKC_OK) {
             return code;
@@ -223,7 +226,8 @@ static tinkc_code record_once(bool *is_dropped, gw_episodes *episodes,
 {
     gw_episode *episode = NULL;
     tk_err local = TK_ERR_INIT;
-    tinkc_code code = gw_store_hold(&episode, episodes, turn->ask->episode, true, &local);
+    tinkc_code code =
+        gw_store_hold(&episode, episodes, turn->ask->episode, GW_HOLD_MAKE, &local);
     if (code == TINKC_OK) {
         tk_mutex_lock(&episode->lock);
         code = gw_store_load(episodes, episode, &local);
@@ -314,7 +318,7 @@ tinkc_code gw_episodes_mark(gw_episodes *episodes, tk_str name, const gw_mark *m
     gw_episode *episode = NULL;
     tinkc_code code = check_mark(mark, err);
     if (code == TINKC_OK) {
-        code = enter(&episode, episodes, name, err);
+        code = enter(&episode, episodes, name, GW_HOLD_USE, err);
     }
     if (code == TINKC_OK) {
         code = append_mark(episodes, episode, mark, err);
@@ -328,16 +332,9 @@ tinkc_code gw_episodes_reward(double *out, gw_episodes *episodes, tk_str name,
                               tk_err *err)
 {
     gw_episode *episode = NULL;
-    tk_mutex_lock(&episodes->lock);
-    const gw_episode *there = tk_map_get(&episodes->all, name);
-    int64_t used_ms = there != NULL ? there->used_ms : 0;
-    tk_mutex_unlock(&episodes->lock);
-    tinkc_code code = enter(&episode, episodes, name, err);
+    tinkc_code code = enter(&episode, episodes, name, GW_HOLD_LOOK, err);
     if (code == TINKC_OK) {
         *out = episode->tree.has_reward ? episode->tree.reward : (double)NAN;
-        tk_mutex_lock(&episodes->lock);
-        episode->used_ms = used_ms > 0 ? used_ms : episode->used_ms;
-        tk_mutex_unlock(&episodes->lock);
         leave(episodes, episode);
     }
     return code;
@@ -349,7 +346,7 @@ tinkc_code gw_episodes_export(tk_buf *out, gw_episodes *episodes, tk_str name,
                               tk_err *err)
 {
     gw_episode *episode = NULL;
-    tinkc_code code = enter(&episode, episodes, name, err);
+    tinkc_code code = enter(&episode, episodes, name, GW_HOLD_USE, err);
     if (code == TINKC_OK) {
         code = gw_export_tree(out, &episode->tree, name, err);
         leave(episodes, episode);

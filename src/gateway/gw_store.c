@@ -89,18 +89,20 @@ static uint64_t new_birth(gw_episodes *episodes)
     return birth;
 }
 
-tinkc_code gw_store_hold(gw_episode **out, gw_episodes *episodes, tk_str id, bool is_made,
+tinkc_code gw_store_hold(gw_episode **out, gw_episodes *episodes, tk_str id, gw_hold how,
                          tk_err *err)
 {
     tk_mutex_lock(&episodes->lock);
     gw_episode *episode = tk_map_get(&episodes->all, id);
     tinkc_code code = TINKC_OK;
-    if (episode == NULL && is_made) {
+    if (episode == NULL && how == GW_HOLD_MAKE) {
         code = gw_store_add(&episode, episodes, id, new_birth(episodes), err);
     }
     if (code == TINKC_OK && episode != NULL) {
         episode->holders++;
-        episode->used_ms = gw_store_now(episodes);
+        if (how != GW_HOLD_LOOK) {
+            episode->used_ms = gw_store_now(episodes);
+        }
     }
     *out = code == TINKC_OK ? episode : NULL;
     tk_mutex_unlock(&episodes->lock);

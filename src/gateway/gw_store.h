@@ -76,9 +76,15 @@ TK_NODISCARD tinkc_code gw_store_reserve(gw_episode *episode, tk_err *err);
 
 int64_t gw_store_now(const gw_episodes *episodes); /* milliseconds since 1970 */
 
-/* Finds an episode, or makes it, and holds it; *out = NULL when there is none. */
+typedef enum gw_hold {
+    GW_HOLD_USE,
+    GW_HOLD_MAKE, /* one that is not there is made */
+    GW_HOLD_LOOK  /* does not count as a use */
+} gw_hold;
+
+/* Finds an episode and holds it; *out = NULL when there is none. */
 TK_NODISCARD tinkc_code gw_store_hold(gw_episode **out, gw_episodes *episodes, tk_str id,
-                                      bool is_made, tk_err *err);
+                                      gw_hold how, tk_err *err);
 void gw_store_release(gw_episodes *episodes, gw_episode *episode); /* accepts NULL */
 
 /* Reads the tree, when it is not in memory. With the episode's lock held. */
