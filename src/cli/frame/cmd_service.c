@@ -20,6 +20,7 @@
 #include "cli/frame/cmd_waits.h"
 
 #define NAME_BYTES          64
+#define URL_BYTES           256
 #define TIMEOUT_MAX_SECONDS (7 * 86400) /* what the library takes */
 
 static void log_line(tinkc_log_level level, const char *component, const char *line,
@@ -168,6 +169,13 @@ static void watch(tinkc_service *service, const cmd_args *args)
     }
 }
 
+static char used_url[URL_BYTES];
+
+const char *cmd_service_url(void)
+{
+    return used_url;
+}
+
 int cmd_service_open(tinkc_service **out, const cmd_args *args, cmd_patience patience)
 {
     tinkc_config *config = NULL;
@@ -175,6 +183,10 @@ int cmd_service_open(tinkc_service **out, const cmd_args *args, cmd_patience pat
     int result = cmd_service_config(&config, args, patience);
     if (result != CMD_OK) {
         return result;
+    }
+    if (tinkc_config_get(used_url, sizeof(used_url), config, "base_url") >=
+        sizeof(used_url)) {
+        used_url[0] = '\0';
     }
     if (tinkc_service_open(out, config, &error) == TINKC_OK) {
         watch(*out, args);

@@ -20,6 +20,9 @@ int cmd_service_config(tinkc_config **out, const cmd_args *args, cmd_patience pa
 /* Opens a service with that configuration. Returns the same codes. */
 int cmd_service_open(tinkc_service **out, const cmd_args *args, cmd_patience patience);
 
+/* Returns the base URL of the service that was opened last; "" when it is too long to keep. */
+const char *cmd_service_url(void);
+
 /* Closes the service (NULL is allowed), prints --stats and ends the server of --local. The
  * exit code of the command is how its session ended. Call it after every cmd_service_open
  * and cmd_service_config that returned CMD_OK. */

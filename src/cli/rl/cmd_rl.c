@@ -17,6 +17,7 @@
 #include "cli/cmd_list.h"
 #include "cli/frame/cmd_details.h"
 #include "cli/frame/cmd_paste.h"
+#include "cli/frame/cmd_page.h"
 #include "cli/frame/cmd_print.h"
 #include "cli/frame/cmd_progress.h"
 #include "cli/frame/cmd_resolve.h"
@@ -428,6 +429,7 @@ static int train(rl *t)
                   t->plan.steps);
     }
     cmd_rl_intro(&t->run, t->model);
+    cmd_page_show(t->args, t->service, tinkc_training_model_id(t->training));
     cmd_signal_catch();
     return end_run(t, rl_run_all(&t->run));
 }

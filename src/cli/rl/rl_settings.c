@@ -26,6 +26,8 @@ const cmd_option rl_settings_options[] = {
      "Directory of the run: state, metrics, rollouts, curve (NAME.rl).", false},
     {"resume", 'r', CMD_FLAG, NULL, "Continue the last run where it stopped.", false},
     {"restart", 0, CMD_FLAG, NULL, "Discard an unfinished run and start over.", false},
+    {"open", 0, CMD_FLAG, NULL, "Open the run in the server's console, in a browser.",
+     false},
     {"eval", 'e', CMD_TEXT, "FILE", "Held-out tasks, to measure the reward on.", false},
     {"eval-every", 0, CMD_INT, "N",
      "Steps between evaluations (0: only at the start and the end).", false},

@@ -119,6 +119,8 @@ int cmd_train_read_state(train_job *job);
         {"resume", 'r', CMD_FLAG, NULL, "Continue the last run where it stopped.", false}, \
         {"restart", 0, CMD_FLAG, NULL, "Discard an unfinished run and start over.",        \
          false},                                                                           \
+        {"open", 0, CMD_FLAG, NULL, "Open the run in the server's console, in a browser.", \
+         false},                                                                           \
         {"epochs", 0, CMD_INT, "N", "Passes over the data (3).", false},                   \
         {"steps", 'n', CMD_INT, "N", "Number of steps, instead of --epochs.", false},      \
         {"batch", 'b', CMD_INT, "N", noun " per step (16).", false},                       \

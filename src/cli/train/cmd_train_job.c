@@ -13,6 +13,7 @@
 #include "cli/data/data_read.h"
 #include "cli/frame/cmd_details.h"
 #include "cli/frame/cmd_json.h"
+#include "cli/frame/cmd_page.h"
 #include "cli/frame/cmd_print.h"
 #include "cli/frame/cmd_progress.h"
 #include "cli/frame/cmd_resolve.h"
@@ -363,6 +364,7 @@ static int run_training(train_job *t)
                       t->plan.steps);
         }
         cmd_train_intro(t, t->settings[TRAIN_LR] == t->rate ? t->parameters : -1);
+        cmd_page_show(t->args, t->service, tinkc_training_model_id(t->training));
         cmd_signal_catch();
         result = end_run(t, train_run_all(&t->run));
     }

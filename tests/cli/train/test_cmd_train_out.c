@@ -135,7 +135,7 @@ static void test_train_out_next(void **state)
     assert_null(strchr(f.p.err.p, '\r'));
     assert_true(program_said(&f.p.err, "3 lines, 2 steps of 2, rank 2\n"
                                        "Learning rate 0.0056 (--lr auto for 1.05M "
-                                       "parameters)\nstep 1/2  loss "));
+                                       "parameters)\nConsole: http://127.0.0.1:"));
     assert_true(program_said(&f.p.err, "\nNext:\n  tinkc chat -m d\n"));
     (void)snprintf(next, sizeof(next), "%s", f.p.err.p);
     paste(&f, next, "tinkc sample ");

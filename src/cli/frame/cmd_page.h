@@ -1,0 +1,12 @@
+/* Where the console of a server shows a run. Thread: the main one. */
+#ifndef CLI_CMD_PAGE_H
+#define CLI_CMD_PAGE_H
+
+#include "cli/frame/cmd.h"
+
+/* Prints the address of a run on standard error when the service's server has a console, and
+ * with --open also opens it in a browser: a server that wants a key is asked for a code that
+ * logs in once. Whatever goes wrong is no failure of the command; with --open a line says it. */
+void cmd_page_show(const cmd_args *args, tinkc_service *service, const char *run);
+
+#endif

@@ -1,0 +1,161 @@
+/* Where `tinkc train` and `tinkc rl` say that their run is shown, and what --open starts,
+ * against the real server. The browser is a script that writes down what it was given.
+ * Links: peer client text server */
+#include <sys/stat.h>
+
+#include "cli/modelfix.h"
+#include "server/srvfix.h"
+
+#define KEY   "tml-page"
+#define TRAIN "train", "d.jsonl", "--steps", "1", "--rank", "2", "--restart"
+
+typedef struct fix {
+    program p;
+    srvfix server;
+    char url[MODELFIX_URL_BYTES], path[600];
+} fix;
+
+static void fix_open(fix *f, const char *key)
+{
+    char text[600];
+    srvfix_open(&f->server, (srv_options){.api_key = key});
+    program_open(&f->p, TINKC_PROGRAM);
+    (void)snprintf(f->url, sizeof(f->url), "TINKER_BASE_URL=%s",
+                   srv_url(f->server.server));
+    program_env(&f->p, f->url);
+    program_env(&f->p, "TINKER_API_KEY=" KEY);
+    (void)snprintf(f->path, sizeof(f->path), "PATH=%s:/usr/bin:/bin", f->p.dir);
+    program_env(&f->p, f->path);
+    program_write_file(&f->p, "d.jsonl",
+                       "{\"prompt\":\"One\",\"completion\":\" two\"}\n");
+    program_write_file(&f->p, "xdg-open", "#!/bin/sh\necho \"$1\" >said\n");
+    (void)snprintf(text, sizeof(text), "%s/xdg-open", f->p.dir);
+    assert_int_equal(chmod(text, 0700), 0);
+    (void)snprintf(text, sizeof(text), "%s/said", f->p.dir);
+    assert_int_equal(mkfifo(text, 0600), 0);
+}
+
+static void fix_close(fix *f)
+{
+    program_close(&f->p);
+    srvfix_close(&f->server);
+}
+
+/* What the browser is given by the command that runs. */
+static void read_said(fix *f, char out[512])
+{
+    char path[600];
+    (void)snprintf(path, sizeof(path), "%s/said", f->p.dir);
+    FILE *said = fopen(path, "re");
+    assert_non_null(said);
+    assert_non_null(fgets(out, 512, said));
+    assert_int_equal(fclose(said), 0);
+    out[strcspn(out, "\n")] = '\0';
+}
+
+/* The address in the line "Console: ADDRESS". */
+static void read_shown(fix *f, char out[512])
+{
+    const char *line = strstr(f->p.err.p, "\nConsole: ");
+    assert_non_null(line);
+    line += strlen("\nConsole: ");
+    (void)snprintf(out, 512, "%.*s", (int)strcspn(line, " \n"), line);
+}
+
+/* The run at the end of an address is one that the console knows, as soon as the recorder has
+ * written it. */
+static void check_run(fix *f, const char *address)
+{
+    char path[512];
+    int status = 404;
+    const char *run = strstr(address, "/runs/");
+    assert_non_null(run);
+    (void)snprintf(path, sizeof(path), "/tinkc/v1/console%s", run);
+    for (int i = 0; status == 404 && i < 100000; i++) {
+        httpget_response response;
+        const httpget_request request = {.target = path,
+                                         .headers = "X-API-Key: " KEY "\r\n"};
+        assert_int_equal(httpget_once(srvfix_port(&f->server), &request, &response),
+                         HTTPGET_OK);
+        status = response.status;
+        httpget_response_dispose(&response);
+    }
+    assert_int_equal(status, 200);
+}
+
+static void test_page_without_a_key(void **state)
+{
+    fix f;
+    char shown[512], opened[512];
+    fix_open(&f, NULL);
+    program_run(&f.p, PROGRAM_ARGS(TRAIN));
+    assert_int_equal(f.p.code, 0);
+    read_shown(&f, shown);
+    check_run(&f, shown);
+    assert_false(program_said(&f.p.err, "--open"));
+    program_start(&f.p, PROGRAM_ARGS(TRAIN, "--open"));
+    read_said(&f, opened);
+    program_end(&f.p);
+    assert_int_equal(f.p.code, 0);
+    read_shown(&f, shown);
+    assert_string_equal(opened, shown);
+    fix_close(&f);
+}
+
+/* The code in the address logs in, once. */
+static void test_page_with_a_key(void **state)
+{
+    fix f;
+    char shown[512], opened[512], body[256];
+    fix_open(&f, KEY);
+    program_run(&f.p, PROGRAM_ARGS(TRAIN));
+    assert_int_equal(f.p.code, 0);
+    assert_true(program_said(&f.p.err, " (--open logs in)\n"));
+    program_start(&f.p, PROGRAM_ARGS(TRAIN, "--open"));
+    read_said(&f, opened);
+    program_end(&f.p);
+    assert_int_equal(f.p.code, 0);
+    read_shown(&f, shown);
+    assert_null(strstr(shown, "login"));
+    assert_false(program_said(&f.p.err, "--open"));
+    char *code = strstr(opened, "#login=");
+    assert_non_null(code);
+    code += strlen("#login=");
+    check_run(&f, code);
+    (void)snprintf(body, sizeof(body), "{\"code\":\"%.*s\"}", (int)strcspn(code, "&"),
+                   code);
+    (void)srvfix_post(&f.server, "/tinkc/v1/console/login", body);
+    assert_int_equal(f.server.status, 204);
+    (void)srvfix_post(&f.server, "/tinkc/v1/console/login", body);
+    assert_int_equal(f.server.status, 401);
+    fix_close(&f);
+}
+
+/* A server without a console is not an error, and --open says so. */
+static void test_page_of_other_servers(void **state)
+{
+    char url[MODELFIX_URL_BYTES];
+    program p;
+    fakeapi *api = modelfix_peer(url, NULL);
+    program_open(&p, TINKC_PROGRAM);
+    program_env(&p, url);
+    program_write_file(&p, "d.jsonl", "{\"prompt\":\"One\",\"completion\":\" two\"}\n");
+    program_run(&p, PROGRAM_ARGS(TRAIN, "-m", MODELFIX_NAME, "--tokenizer",
+                                 TEST_DATA_DIR "/../../models/pebble-llama-2m"));
+    assert_false(program_said(&p.err, "onsole"));
+    program_run(&p, PROGRAM_ARGS(TRAIN, "--open", "-m", MODELFIX_NAME, "--tokenizer",
+                                 TEST_DATA_DIR "/../../models/pebble-llama-2m"));
+    assert_true(program_said(&p.err, "Warning: this server has no console to open\n"));
+    program_close(&p);
+    fakeapi_stop(&api);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_page_without_a_key),
+        cmocka_unit_test(test_page_with_a_key),
+        cmocka_unit_test(test_page_of_other_servers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
