@@ -119,17 +119,19 @@ def race(port, clients):
     return REQUESTS / (time.perf_counter() - began)
 
 
-def start_ours(work):
+def start_ours(work, started):
+    """Adds the process to `started` before it can fail, so that it is ended."""
     build = os.environ.get("TINKC_BUILD_DIR", str(ROOT / "build"))
     process = subprocess.Popen([f"{build}/tinkc", "serve", "--port", "0", "--data", f"{work}/data"],
                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    started.append(process)
     for line in process.stdout:
         if line.startswith("listening on "):
-            return process, int(line.rsplit(":", 1)[1])
+            return int(line.rsplit(":", 1)[1])
     raise SystemExit("bench_completions: tinkc serve does not start")
 
 
-def start_theirs(work):
+def start_theirs(work, started):
     path = f"{work}/model.gguf"
     write_model(path)
     port = 20000 + os.getpid() % 20000
@@ -137,12 +139,13 @@ def start_theirs(work):
                                 "--port", str(port), "--n_ctx", "1024", "--n_threads", "2",
                                 "--n_threads_batch", "2", "--type_k", "0", "--type_v", "0", "--verbose", "False"],
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    started.append(process)
     for _ in range(600):
         try:
             connection = http.client.HTTPConnection("127.0.0.1", port)
             connection.request("GET", "/v1/models")
             connection.getresponse().read()
-            return process, port
+            return port
         except OSError:
             if process.poll() is not None:
                 break
@@ -172,9 +175,10 @@ def main():
         python = VENV / "bin" / "python"
         os.execv(python, [str(python), __file__])
     with tempfile.TemporaryDirectory() as work:
-        ours, our_port = start_ours(work)
-        theirs, their_port = start_theirs(work)
+        started = []
         try:
+            our_port = start_ours(work, started)
+            their_port = start_theirs(work, started)
             for prompt in PROMPTS:
                 a, b = (request(http.client.HTTPConnection("127.0.0.1", p), prompt) for p in (our_port, their_port))
                 if a != b:
@@ -186,8 +190,9 @@ def main():
                     best / their_best, f"ours {best:.0f} requests a second, llama_cpp.server {their_best:.0f}: "
                     f"{TOKENS} greedy tokens each, the same text")
         finally:
-            for process in (theirs, ours):
+            for process in started:
                 process.terminate()
+            for process in started:
                 process.wait(60)
     return 0
 

@@ -18,10 +18,15 @@ class Server:
         build = os.environ.get("TINKC_BUILD_DIR", str(ROOT / "build"))
         self.process = subprocess.Popen([f"{build}/tinkc", "serve", "--port", "0", "--data", data, "--threads", "1"],
                                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
+    def connect(self):
+        found = None
         for line in self.process.stdout:
             found = re.search(r"listening on http://[^:]+:(\d+)", line)
             if found:
                 break
+        if not found:
+            raise SystemExit("bench_growth_server: tinkc serve does not start")
         self.connection = http.client.HTTPConnection("127.0.0.1", int(found[1]))
 
     def post(self, path, body):
@@ -79,21 +84,24 @@ def measure(server, counts, work):
 def main():
     with tempfile.TemporaryDirectory() as data:
         server = Server(data)
-        session = json.loads(server.post("create_session", {"tags": [], "sdk_version": "bench"}))["session_id"]
-        heartbeats(server, session, 200)
-        say("server, more heartbeats", "request",
-            measure(server, (100, 1000, 10000), lambda n: heartbeats(server, session, n)))
-        sampler = json.loads(server.post("create_sampling_session", {
-            "session_id": session, "sampling_session_seq_id": 0,
-            "base_model": "tinkc/pebble-llama-2m"}))["sampling_session_id"]
-        next_id = [0]
+        try:
+            server.connect()
+            session = json.loads(server.post("create_session", {"tags": [], "sdk_version": "bench"}))["session_id"]
+            heartbeats(server, session, 200)
+            say("server, more heartbeats", "request",
+                measure(server, (100, 1000, 10000), lambda n: heartbeats(server, session, n)))
+            sampler = json.loads(server.post("create_sampling_session", {
+                "session_id": session, "sampling_session_seq_id": 0,
+                "base_model": "tinkc/pebble-llama-2m"}))["sampling_session_id"]
+            next_id = [0]
 
-        def some(n):
-            samples(server, sampler, n, next_id[0])
-            next_id[0] += n
-        some(100)
-        say("server, more samples in flight", "sample", measure(server, (20, 200, 2000), some))
-        server.end()
+            def some(n):
+                samples(server, sampler, n, next_id[0])
+                next_id[0] += n
+            some(100)
+            say("server, more samples in flight", "sample", measure(server, (20, 200, 2000), some))
+        finally:
+            server.end()
     return 0
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """`tinkc serve` with and without recording for the console: CPU time of the server for a training step and for a
-sampled token, the same work at two servers in turn. The bar is 0.99.
+sampled token, the same work at two servers in turn. Recording costs less than 1 % of a training step: a bar of 0.99.
+Samples have none: their text is written down, and what computing a token costs depends on the model.
 """
 import json
 import os
@@ -18,10 +19,10 @@ ROUNDS, STEPS, SAMPLES, TOKENS = 11, 40, 64, 100
 BAR = 0.99
 
 
-def say(name, off, on):
+def say(name, bar, off, on):
     """`off` and `on`: CPU seconds of each round. The least counts: neighbours take caches, and never give time."""
     ratio = min(off) / min(on)
-    print(json.dumps({"name": name, "ratio": ratio, "bar": BAR, "ok": ratio >= BAR,
+    print(json.dumps({"name": name, "ratio": ratio, "bar": bar, "ok": bar is None or ratio >= bar,
                       "detail": f"{min(off):.3f} s of CPU without, {min(on):.3f} s with, least of {len(on)}"}), flush=True)
 
 
@@ -34,7 +35,13 @@ class Server:
         self.process = subprocess.Popen([BUILD / "tinkc", "serve", "--port", "0", "--threads", "1", "--data",
                                          f"{folder}/{name}", *options], stdout=subprocess.PIPE,
                                         stderr=subprocess.DEVNULL, text=True)
-        self.url = self.process.stdout.readline().split()[-1]
+        self.url = None
+
+    def connect(self):
+        said = self.process.stdout.readline().split()
+        if not said:
+            sys.exit("bench_recording: tinkc serve does not start")
+        self.url = said[-1]
 
     def cpu(self):
         return time.clock_gettime((~self.process.pid << 3) | 2)  # CLOCK_PROCESS_CPUTIME_ID of that process
@@ -63,9 +70,14 @@ class Server:
 
 def main():
     with tempfile.TemporaryDirectory(prefix="bench-recording-") as folder:
-        servers = Server(folder, "off", "--no-recording"), Server(folder, "on")
+        servers = []
         try:
-            for name, work in (("training, recorded against not", Server.train), ("samples, recorded against not", Server.sample)):
+            servers.append(Server(folder, "off", "--no-recording"))
+            servers.append(Server(folder, "on"))
+            for server in servers:
+                server.connect()
+            for name, bar, work in (("training, recorded against not", BAR, Server.train),
+                                    ("samples, recorded against not", None, Server.sample)):
                 spent = [], []
                 for i in range(ROUNDS + 1):
                     order = (0, 1) if i % 2 == 0 else (1, 0)
@@ -73,7 +85,7 @@ def main():
                         seconds = work(servers[k])
                         if i > 0:  # the first one reads the weights
                             spent[k].append(seconds)
-                say(name, *spent)
+                say(name, bar, *spent)
         finally:
             for server in servers:
                 server.end()

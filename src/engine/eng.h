@@ -104,8 +104,8 @@ void eng_model_get_info(const eng_model *model, eng_model_info *out); /* borrows
  * called); what is beyond that is computed again. Changes no bit. */
 void eng_model_limit_kept(eng_model *model, size_t bytes);
 
-/* Frees the working memory when it is larger than `bytes`. Nothing may be computed
- * meanwhile; a training request may be between two of its steps. */
+/* Frees the working memory when it is larger than `bytes`, with the scratch of the pool's
+ * threads. Nothing may be computed on the pool meanwhile; a training request may be between two of its steps. */
 void eng_model_trim(eng_model *model, size_t bytes);
 
 /* ---- adapters ---- */

@@ -161,6 +161,12 @@ static void run_units(void *user, size_t begin, size_t end, void *scratch)
     }
 }
 
+size_t eng_attn_scratch(const eng_config *config, size_t keys)
+{
+    size_t row = ENG_ROUND_UP(keys, ENG_LANES) + config->head_dim + 1;
+    return BLOCK_ROWS * row * sizeof(eng_real);
+}
+
 tinkc_code eng_attn_forward(eng_pool *pool, const eng_attn *a, tk_err *err)
 {
     const eng_config *c = a->config;
@@ -174,8 +180,7 @@ tinkc_code eng_attn_forward(eng_pool *pool, const eng_attn *a, tk_err *err)
         work += a->seqs[s].n * (a->seqs[s].pos + a->seqs[s].n) * c->heads * c->head_dim;
     }
     j.keys = ENG_ROUND_UP(keys, ENG_LANES);
-    size_t reals = BLOCK_ROWS * (j.keys + c->head_dim + 1);
-    tinkc_code code = eng_pool_reserve(pool, reals * sizeof(eng_real), err);
+    tinkc_code code = eng_pool_reserve(pool, eng_attn_scratch(c, keys), err);
     if (code == TINKC_OK) {
         eng_pool_run_work(pool, units, work, run_units, &j);
     }

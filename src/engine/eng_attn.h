@@ -27,6 +27,11 @@ typedef struct eng_attn {
     eng_real *stat;    /* [rows][heads][2]: row maximum and 1 / sum; NULL = not kept */
 } eng_attn;
 
+/* The scratch, in bytes, that a thread of the pool needs when the longest sequence has
+ * `keys` positions. */
+size_t eng_attn_scratch(const eng_config *config, size_t keys);
+size_t eng_attn_back_scratch(const eng_config *config, size_t keys);
+
 TK_NODISCARD tinkc_code eng_attn_forward(eng_pool *pool, const eng_attn *a, tk_err *err);
 
 /* For sequences that start at position 0. d_k and d_v are [rows][kv_heads * head_dim];

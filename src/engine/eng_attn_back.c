@@ -14,7 +14,7 @@ typedef struct job {
     const eng_config *config;
     const eng_kern *kern;
     size_t group, d, width;
-    size_t keys; /* stride of score rows; has room for a whole tile after the last key */
+    size_t keys; /* of the longest sequence in whole panels: the stride of score rows */
     eng_real scale;
 } job;
 
@@ -28,9 +28,12 @@ typedef struct unit {
     eng_real *p, *d_p;   /* [BLOCK_ROWS][keys] */
 } unit;
 
-static size_t unit_reals(const job *j)
+/* What `place` cuts up. */
+size_t eng_attn_back_scratch(const eng_config *config, size_t keys)
 {
-    return j->keys * (3 * j->width + j->d) + 2 * BLOCK_ROWS * (j->width + j->keys);
+    size_t n = ENG_ROUND_UP(keys, ENG_LANES), width = eng_kv_width(config);
+    size_t reals = n * (3 * width + config->head_dim) + 2 * BLOCK_ROWS * (width + n);
+    return reals * sizeof(eng_real);
 }
 
 static void place(unit *u, const job *j, eng_real *at)
@@ -240,7 +243,7 @@ tinkc_code eng_attn_backward(eng_pool *pool, const eng_attn_grad *g, tk_err *err
         work += 2 * a->seqs[s].n * a->seqs[s].n * a->config->heads * j.d;
     }
     j.keys = ENG_ROUND_UP(keys, ENG_LANES);
-    tinkc_code code = eng_pool_reserve(pool, unit_reals(&j) * sizeof(eng_real), err);
+    tinkc_code code = eng_pool_reserve(pool, eng_attn_back_scratch(a->config, keys), err);
     if (code == TINKC_OK) {
         eng_pool_run_work(pool, a->n_seqs * a->config->kv_heads, work, run_units, &j);
     }

@@ -2,8 +2,11 @@
  * sampler allocate. Sizes add and multiply up to SIZE_MAX, where they stay. */
 #include "engine/eng_bytes.h"
 
+#include "base/limits.h"
 #include "base/mem.h"
+#include "engine/eng_attn.h"
 #include "engine/eng_dimuon.h"
+#include "engine/eng_draw.h"
 #include "engine/eng_forward.h"
 #include "engine/eng_head.h"
 #include "engine/eng_inputs.h"
@@ -97,6 +100,22 @@ size_t eng_bytes_adapter_load(const eng_model *model, const eng_lora_config *con
                  config->optimizer == ENG_DIMUON ? 2 : 3);
 }
 
+/* ---- scratch of the pool's threads ---- */
+
+/* Of products of `rows` rows with any matrix of the model. */
+static size_t product_scratch(const eng_config *c, size_t rows)
+{
+    size_t q = c->heads * c->head_dim;
+    size_t widest = TK_MAX(TK_MAX(c->vocabulary, c->intermediate), TK_MAX(c->hidden, q));
+    return eng_mul_scratch(rows, widest);
+}
+
+/* `each` of every thread, with what aligns it. */
+static size_t scratch_bytes(const eng_model *model, size_t each)
+{
+    return mul(eng_pool_size(model->pool), add(each, 64));
+}
+
 /* ---- training ---- */
 
 static size_t columns_of(const eng_datum *datum)
@@ -171,8 +190,9 @@ size_t eng_bytes_train_work(const eng_model *model, size_t rank,
         reals(rows, 2 * c->hidden + 2 * c->intermediate + 2 * q + 2 * kv + 2 * rank);
     size_t blocks = reals(mul(size->blocks, c->layers), eng_kv_block_reals(c));
     size_t tables = mul(rows, 128);
-    size_t widest = TK_MAX(TK_MAX(c->vocabulary, c->intermediate), TK_MAX(c->hidden, q));
-    size_t scratch = mul(eng_pool_size(model->pool), eng_mul_scratch(rows, widest));
+    size_t each =
+        TK_MAX(product_scratch(c, rows), eng_attn_back_scratch(c, size->longest));
+    size_t scratch = scratch_bytes(model, each);
     return add(add(add(acts, back), add(blocks, add(tables, scratch))),
                add(head_bytes(c, rows, rank, size->columns), BLOCK_BYTES));
 }
@@ -185,8 +205,14 @@ size_t eng_bytes_sample_work(const eng_model *model, size_t rank, size_t sequenc
     const eng_config *c = &model->config;
     size_t all = sequences + rows;
     size_t pages = mul(mul(sequences, c->layers), c->context / ENG_KV_BLOCK + 1);
+    /* A product, attention to a whole context, a draw: one after the other. */
+    size_t each = TK_MAX(product_scratch(c, all), eng_attn_scratch(c, c->context));
+    const eng_sample_scores scores = {.alt = TK_TOPK_MAX_K};
+    each = TK_MAX(each,
+                  eng_draw_room_bytes(c->vocabulary) + eng_sample_score_bytes(&scores));
+    size_t scratch = scratch_bytes(model, each);
     return add(add(acts_bytes(c, all, rank, 1), head_bytes(c, all, rank, 1)),
-               add(mul(pages, sizeof(void *)), BLOCK_BYTES));
+               add(add(mul(pages, sizeof(void *)), scratch), BLOCK_BYTES));
 }
 
 /* Each number once in the engine and once in the answer; draws and targets have one more

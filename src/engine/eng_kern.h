@@ -100,7 +100,7 @@ typedef struct eng_kern {
     /* y = w * (x * inv) */
     void (*norm)(eng_real *y, const eng_real *x, const eng_real *w, eng_real inv,
                  size_t n);
-    /* The gradient of the line above; d_x (+)= it. */
+    /* The gradient of the line above; d_x (+)= it, and may be d_y when it is stored. */
     void (*norm_back)(eng_real *d_x, const eng_norm_part *part);
     /* out = silu(gate) * up */
     void (*silu_mul)(eng_real *out, const eng_real *gate, const eng_real *up, size_t n);

@@ -32,8 +32,7 @@ static size_t panel_count(const eng_mat *mat)
     return ENG_ROUND_UP(mat->n, ENG_LANES) / ENG_LANES;
 }
 
-/* One row of one panel, input by input. */
-/* `in` is the row alone; NULL after the last one: zeros. */
+/* Packs one row; `in` is NULL after the last one: zeros. */
 static void pack_row(const eng_mat *mat, size_t row, const char *in, eng_dtype dtype)
 {
     size_t at = row / ENG_LANES * mat->k * ENG_LANES + row % ENG_LANES;

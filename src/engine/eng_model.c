@@ -489,8 +489,9 @@ void eng_model_limit_kept(eng_model *model, size_t bytes)
 
 void eng_model_trim(eng_model *model, size_t bytes)
 {
-    if (eng_work_kept(&model->work) > bytes) {
+    if (eng_work_kept(&model->work) + eng_pool_kept(model->pool) > bytes) {
         eng_work_dispose(&model->work);
+        eng_pool_release(model->pool);
     }
 }
 

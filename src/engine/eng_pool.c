@@ -235,6 +235,13 @@ void eng_pool_run_work(eng_pool *pool, size_t units, size_t work, eng_pool_fn fn
     }
 }
 
+static void release(worker *w)
+{
+    tk_free(w->block);
+    w->block = w->scratch = NULL;
+    w->scratch_bytes = 0;
+}
+
 tinkc_code eng_pool_reserve(eng_pool *pool, size_t bytes, tk_err *err)
 {
     for (unsigned i = 0; i < pool->size; i++) {
@@ -242,17 +249,33 @@ tinkc_code eng_pool_reserve(eng_pool *pool, size_t bytes, tk_err *err)
         if (w->scratch_bytes >= bytes) {
             continue;
         }
+        release(w); /* first: both at once would be more than anybody has counted */
         size_t want;
         void *block = tk_size_add(&want, bytes, ALIGN) ? tk_malloc(want) : NULL;
         if (block == NULL) {
             return tk_err_nomem(err);
         }
-        tk_free(w->block);
         w->block = block;
         w->scratch = (char *)block + (ALIGN - (uintptr_t)block % ALIGN) % ALIGN;
         w->scratch_bytes = bytes;
     }
     return TINKC_OK;
+}
+
+size_t eng_pool_kept(const eng_pool *pool)
+{
+    size_t bytes = 0;
+    for (unsigned i = 0; i < pool->size; i++) {
+        bytes += pool->workers[i].scratch_bytes;
+    }
+    return bytes;
+}
+
+void eng_pool_release(eng_pool *pool)
+{
+    for (unsigned i = 0; i < pool->size; i++) {
+        release(&pool->workers[i]);
+    }
 }
 
 unsigned eng_pool_size(const eng_pool *pool)

@@ -25,6 +25,11 @@ TK_NODISCARD tinkc_code eng_pool_reserve(eng_pool *pool, size_t bytes, tk_err *e
 
 unsigned eng_pool_size(const eng_pool *pool);
 
+/* The bytes of all scratch, and freeing it: the next loop must reserve again. Thread: the
+ * caller, between loops. */
+size_t eng_pool_kept(const eng_pool *pool);
+void eng_pool_release(eng_pool *pool);
+
 /* While it is allowed, loops leave out the pieces that have not begun when the pool is
  * stopped. Their results are then worthless: the caller must look with eng_pool_check
  * before it uses them, and must be able to undo what they wrote. Thread: the caller. */

@@ -201,9 +201,10 @@ static inline eng_real vec_norm_mean(const eng_norm_part *b)
     return vec_tree(lane) / (eng_real)b->n;
 }
 
-static inline void vec_norm_back(eng_real *restrict d_x, const eng_norm_part *b)
+/* d_x may be d_y: neither is restrict. */
+static inline void vec_norm_back(eng_real *d_x, const eng_norm_part *b)
 {
-    const eng_real *restrict x = b->x, *restrict w = b->w, *restrict d_y = b->d_y;
+    const eng_real *restrict x = b->x, *restrict w = b->w, *d_y = b->d_y;
     const eng_real inv = b->inv, mean = vec_norm_mean(b);
     if (b->add) {
         for (size_t i = 0; i < b->n; i++) {

@@ -30,7 +30,8 @@ static void advise(char *data, size_t n)
 #endif
 }
 
-static eng_work_block *add_block(eng_work *work, size_t capacity)
+/* `full` bytes of the block are taken at once. */
+static eng_work_block *add_block(eng_work *work, size_t capacity, size_t full)
 {
     size_t bytes;
     if (!tk_size_add(&bytes, capacity, sizeof(eng_work_block) + ALIGN)) {
@@ -45,8 +46,14 @@ static eng_work_block *add_block(eng_work *work, size_t capacity)
     block->capacity = capacity;
     block->used = 0;
     advise(block->data, capacity);
-    block->next = work->head;
-    work->head = block;
+    eng_work_block *head = work->head;
+    if (head != NULL && capacity - full < head->capacity - head->used) {
+        block->next = head->next; /* more is left of the other one: it goes on */
+        head->next = block;
+    } else {
+        block->next = head;
+        work->head = block;
+    }
     return block;
 }
 
@@ -59,10 +66,10 @@ void *eng_work_array(eng_work *work, size_t count, size_t size)
     bytes = TK_MAX((bytes + ALIGN - 1) & ~(ALIGN - 1), ALIGN);
     eng_work_block *block = work->head;
 #ifdef TINKC_SANITIZED
-    block = add_block(work, bytes); /* each piece alone: ASan sees an overrun */
+    block = add_block(work, bytes, bytes); /* each piece alone: ASan sees an overrun */
 #else
     if (block == NULL || bytes > block->capacity - block->used) {
-        block = add_block(work, TK_MAX(TK_MAX(bytes, work->want), BLOCK_MIN));
+        block = add_block(work, TK_MAX(TK_MAX(bytes, work->want), BLOCK_MIN), bytes);
         work->want = 0;
     }
 #endif

@@ -1,6 +1,8 @@
 /* What the engine says it needs against what it allocates. */
+#include "base/limits.h"
 #include "base/mem.h"
 #include "engine/eng_bytes.h"
+#include "engine/eng_pool.h"
 #include "engine/support/training.h"
 #include "support/failmem.h"
 
@@ -100,6 +102,129 @@ static void test_eng_bytes_of_training(void **unused)
     }
 }
 
+/* A model whose heads are as wide as those of large ones, on several threads. */
+static const tiny_spec wide_heads = {.architecture = "LlamaForCausalLM",
+                                     .hidden = 24,
+                                     .intermediate = 40,
+                                     .layers = 1,
+                                     .heads = 2,
+                                     .kv_heads = 1,
+                                     .head_dim = 128,
+                                     .vocabulary = 37,
+                                     .seed = 7};
+
+typedef struct wide {
+    tiny_files files;
+    eng_pool *pool;
+    eng_model *model;
+    eng_adapter *adapter;
+} wide;
+
+enum { LONG = 512, RANK = 4 };
+
+static void wide_init(wide *w)
+{
+    tk_err err = TK_ERR_INIT;
+    eng_lora_config config = ENG_LORA_CONFIG_INIT;
+    config.rank = RANK;
+    failmem_start();
+    tiny_files_init(&w->files, &wide_heads);
+    assert_int_equal(eng_pool_new(&w->pool, 8, &err), TINKC_OK);
+    w->model = tiny_open(w->pool, &w->files);
+    assert_int_equal(eng_adapter_new(&w->adapter, w->model, &config, &err), TINKC_OK);
+}
+
+static void wide_dispose(wide *w)
+{
+    eng_adapter_free(w->adapter);
+    eng_model_free(w->model);
+    eng_pool_free(w->pool);
+    tiny_files_dispose(&w->files);
+    assert_int_equal(failmem_stop(), 0);
+}
+
+/* The gradient of attention needs more scratch in each thread than any product when a
+ * datum is long. What of it stays is given back with the working memory. */
+static void test_eng_bytes_of_long_datums(void **unused)
+{
+    static int32_t ids[LONG];
+    static int64_t next[LONG];
+    static float ones[LONG];
+    wide w;
+    tk_err err = TK_ERR_INIT;
+    eng_result *result = NULL;
+    wide_init(&w);
+    for (size_t i = 0; i < LONG; i++) {
+        ids[i] = (int32_t)(i % 30);
+        next[i] = (int64_t)(i % 29);
+        ones[i] = 1.0F;
+    }
+    eng_array inputs[] = {ints("target_tokens", next, LONG),
+                          floats("weights", ones, LONG)};
+    eng_datum datum = {ids, LONG, inputs, 2};
+    eng_train_request request = {
+        .loss_fn = TK_STR("cross_entropy"), .data = &datum, .n_data = 1};
+    eng_train_size size = eng_bytes_measure(&request);
+    size_t work = eng_bytes_train_work(w.model, RANK, &size);
+    assert_int_equal(eng_model_reserve_rope(w.model, LONG, &err), TINKC_OK); /* counted */
+    size_t said = eng_bytes_train(&size) + work + 256 * TK_KIB;
+    size_t before = failmem_begin_peak();
+    assert_int_equal(eng_adapter_forward_backward(&result, w.adapter, &request, &err),
+                     TINKC_OK);
+    check_bound(said, failmem_peak_bytes() - before);
+    eng_result_free(result);
+    size_t kept = eng_pool_kept(w.pool);
+    assert_true(kept > 0 && kept <= work);
+    eng_model_trim(w.model, work);
+    assert_int_equal(eng_pool_kept(w.pool), kept);
+    size_t used = failmem_begin_peak();
+    eng_model_trim(w.model, kept - 1);
+    assert_int_equal(eng_pool_kept(w.pool), 0);
+    assert_true(failmem_begin_peak() <= used - kept);
+    wide_dispose(&w);
+}
+
+static void ignore(void *user, const eng_sample_result *result, const tk_err *err)
+{
+    (void)user;
+    (void)err;
+    assert_non_null(result);
+}
+
+/* A whole context; and as many draws from a row of the prompt as there may be. */
+static void test_eng_bytes_of_sampling(void **unused)
+{
+    enum { SEQUENCES = 2, CHUNK = 64 };
+    static int32_t ids[LONG];
+    static const struct {
+        size_t n_prompt, alts;
+    } rows[] = {{LONG - 4, 0}, {2, TK_TOPK_MAX_K}};
+    const eng_sampler_config config = {
+        .max_sequences = SEQUENCES, .max_kv_bytes = 16 * TK_MIB, .prefill_chunk = CHUNK};
+    const eng_sample_listener listener = {NULL, ignore, NULL};
+    for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
+        wide w;
+        tk_err err = TK_ERR_INIT;
+        eng_sampler *sampler = NULL;
+        uint64_t id;
+        eng_sample_request r = ENG_SAMPLE_REQUEST_INIT;
+        wide_init(&w);
+        assert_int_equal(eng_sampler_new(&sampler, w.model, &config, &err), TINKC_OK);
+        r.prompt = ids;
+        r.n_prompt = rows[i].n_prompt;
+        r.prompt_alt_tokens = rows[i].alts;
+        r.max_tokens = 3;
+        assert_int_equal(eng_sampler_add(sampler, &r, &listener, &id, &err), TINKC_OK);
+        while (eng_sampler_busy(sampler)) {
+            assert_int_equal(eng_sampler_step(sampler, &err), TINKC_OK);
+        }
+        check_bound(eng_bytes_sample_work(w.model, 0, SEQUENCES, CHUNK),
+                    eng_work_kept(&w.model->work) + eng_pool_kept(w.pool));
+        eng_sampler_free(sampler);
+        wide_dispose(&w);
+    }
+}
+
 /* M-075: every table that a sample may ask for counts, in the engine and in the answer. */
 static void test_eng_bytes_of_scores(void **unused)
 {
@@ -162,6 +287,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_eng_bytes_of_adapters),
         cmocka_unit_test(test_eng_bytes_of_training),
+        cmocka_unit_test(test_eng_bytes_of_long_datums),
+        cmocka_unit_test(test_eng_bytes_of_sampling),
         cmocka_unit_test(test_eng_bytes_of_scores),
         cmocka_unit_test(test_eng_bytes_of_nonsense),
     };

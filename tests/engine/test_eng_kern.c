@@ -237,6 +237,12 @@ static void check_steps_same(const eng_kern *kern)
             eng_finish f = {n % 3 == 0 ? b : NULL, 0.3f, n % 2 == 0};
             all[i]->norm(v[0], a, b, 0.7f, n);
             all[i]->norm_back(v[1], &part);
+            const eng_norm_part stored = {a, b, a + 335, 1.25f, n, false};
+            float apart[67];
+            all[i]->norm_back(apart, &stored); /* v[5] begins as the same numbers */
+            const eng_norm_part in_place = {a, b, v[5], 1.25f, n, false};
+            all[i]->norm_back(v[5], &in_place);
+            assert_memory_equal(v[5], apart, n * sizeof(*apart));
             all[i]->softmax_back(v[2], v[3], n, (const float[2]){0.9f, 0.1f});
             all[i]->scale(v[3], n, 1.1f);
             all[i]->finish(v[4], b, &f, n);

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Clients of OpenAI's and Anthropic's APIs, unmodified, against `tinkc serve` and `tinkc gateway`:
-# PyPI's openai, anthropic and litellm, and npm's Claude Code, Codex and OpenCode, which `tinkc launch`
-# starts, without a network where that can be taken away. Newer versions of litellm want another openai.
+# Clients of OpenAI's and Anthropic's APIs, unmodified: PyPI's openai, anthropic and litellm against `tinkc
+# serve` and `tinkc gateway`, and npm's Claude Code, Codex and OpenCode, which `tinkc launch` starts, against
+# `tinkc gateway`; without a network where that can be taken away. Newer versions of litellm want another openai.
+# An agent that cannot be installed or does not start is a failure, unless TINKC_AGENTS_OPTIONAL is 1.
 # 0.3 GB in build/agents-venv, 1.1 GB in build/agents-npm; about 30 s after that.
 . "$(dirname "$0")/lib.sh"
 export LITELLM_LOCAL_MODEL_COST_MAP=True # it would fetch a list of prices

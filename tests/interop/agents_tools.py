@@ -3,7 +3,8 @@
     agents_tools.py PROGRAM WORK NODE_MODULES [AGENT...]
 
 `tinkc gateway` stands in front of a server with scripted samples (agents_script.py). The result of the tool
-is in the last answer, and the exported episode has exactly the ids that went over the wire.
+is in the last answer, and the exported episode has exactly the ids that went over the wire. An agent that
+does not start is a failure, unless TINKC_AGENTS_OPTIONAL is 1.
 """
 import importlib.metadata
 import json
@@ -200,8 +201,9 @@ def run_agents(table, program, modules, proxy, url, work):
         try:
             row = f"{agent} {version(str(programs / agent))}"
         except (OSError, AssertionError, subprocess.TimeoutExpired) as error:
-            print(f"{agent} does not start here: {str(error)[:300]}")
+            print(f"{agent} does not start here: {str(error)[:300]}", flush=True)
             table.set(agent, "launch", "not run")
+            table.failed += os.environ.get("TINKC_AGENTS_OPTIONAL") != "1"
             continue
         table.check(row, "launch", launch, program, agent, words, proxy, url, work)
 

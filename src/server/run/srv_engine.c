@@ -16,7 +16,7 @@
 #define WORK_SHARE     4 /* of the memory: more of it is freed after a training request */
 #define OWED_MAX_NS    (INT64_C(5000) * TK_NS_PER_MS)
 
-/* One per base model: its sampler, and the text of tokens for stop strings. */
+/* One per base model: its sampler, and the bytes of tokens for stop strings. */
 typedef struct decoder {
     eng_sampler *sampler;
     const srv_base *base;
@@ -246,7 +246,7 @@ static bool token_bytes(void *user, int32_t token, tk_str *out)
 {
     decoder *d = user;
     tk_buf_clear(&d->text);
-    if (d->base->tok == NULL || !srv_text_put(d->base->tok, token, &d->text)) {
+    if (d->base->tok == NULL || !srv_text_bytes(d->base->tok, token, &d->text)) {
         return false;
     }
     *out = tk_buf_str(&d->text);

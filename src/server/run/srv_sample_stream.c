@@ -56,7 +56,7 @@ void srv_sample_stream_token(srv_sample *sample, int32_t token, float logprob)
     tk_buf text;
     tk_buf_init(&text, 64 * TK_KIB);
     if (tok != NULL) {
-        (void)srv_text_put(tok, token, &sample->held);
+        (void)srv_text_bytes(tok, token, &sample->held);
         take_text(sample, &text, false);
     }
     const tk_stream_event event = {

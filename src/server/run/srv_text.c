@@ -44,12 +44,3 @@ bool srv_text_bytes(const tk_tok *tok, int32_t token, tk_buf *out)
     tk_tok_bytes(tok, token, out);
     return true;
 }
-
-bool srv_text_put(const tk_tok *tok, int32_t token, tk_buf *out)
-{
-    if (tk_tok_token(tok, token).p == NULL) {
-        return false;
-    }
-    tk_tok_decode(tok, &token, 1, false, out);
-    return true;
-}

@@ -13,12 +13,8 @@ TK_NODISCARD tinkc_code srv_text_load(tk_tok **out, const char *path, tk_err *er
 TK_NODISCARD tinkc_code srv_text_load_memory(tk_tok **out, tk_str json, tk_err *err);
 void srv_text_free(tk_tok *tok); /* accepts NULL */
 
-/* Appends the bytes that the token stands for, which may be a part of a character; returns
- * false for an unknown id. */
+/* Appends the bytes that the token stands for inside a text, which may be a part of a
+ * character; special tokens have their text. Returns false for an unknown id. */
 bool srv_text_bytes(const tk_tok *tok, int32_t token, tk_buf *out);
-
-/* Appends the token's text, special tokens as their text; returns false for an unknown
- * id. */
-bool srv_text_put(const tk_tok *tok, int32_t token, tk_buf *out);
 
 #endif

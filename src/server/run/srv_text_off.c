@@ -29,11 +29,3 @@ bool srv_text_bytes(const tk_tok *tok, int32_t token, tk_buf *out)
     (void)out;
     return false;
 }
-
-bool srv_text_put(const tk_tok *tok, int32_t token, tk_buf *out)
-{
-    (void)tok;
-    (void)token;
-    (void)out;
-    return false;
-}

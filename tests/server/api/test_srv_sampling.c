@@ -46,6 +46,66 @@ static void test_srv_samples_are_streamed(void **state)
     close_fix(&t);
 }
 
+/* So hot that every token is as likely as any: the seed begins with the two tokens of a
+ * Greek letter, one byte each. */
+#define LETTER "\xCE\xA7"
+#define HOT                                                                              \
+    "{\"base_model\":\"" MODEL "\",\"prompt\":{\"chunks\":[{\"tokens\":[5,7],"           \
+    "\"type\":\"encoded_text\"}]},\"sampling_params\":{\"max_tokens\":4,"                \
+    "\"temperature\":100,\"seed\":406,\"stop\":"
+
+/* A stop string is found whatever tokens its bytes are in. */
+static void test_srv_stops_in_parts_of_characters(void **state)
+{
+    static const struct {
+        const char *stop;
+        size_t tokens;
+        const char *reason;
+    } rows[] = {{"[]", 4, "length"}, {"[\"" LETTER "\"]", 2, "stop"}};
+    fix t;
+    open_fix(&t, (srv_options){0});
+    for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
+        const char *body = format_body(&t, HOT "%s}}", rows[i].stop);
+        const tk_json *result = result_of(&t, submit(&t, API "asample", body));
+        tk_json sequence = tk_json_at(tk_json_get(result, "sequences"), 0);
+        const tk_json *tokens = tk_json_get(&sequence, "tokens");
+        assert_int_equal(tk_json_at(tokens, 0).as.integer, 211);
+        assert_int_equal(tk_json_at(tokens, 1).as.integer, 172);
+        assert_int_equal(tk_json_len(tokens), rows[i].tokens);
+        assert_string_equal(srvfix_text(&sequence, "stop_reason"), rows[i].reason);
+    }
+    close_fix(&t);
+}
+
+/* The first token of a letter has no text yet, the second one has all of it. */
+static void test_srv_streams_have_whole_characters(void **state)
+{
+    static const char *const wanted[] = {"", LETTER};
+    fix t;
+    open_fix(&t, (srv_options){0});
+    httpget_response response;
+    const httpget_request request = {.method = "POST",
+                                     .target = API "stream_sample",
+                                     .headers = "Accept: text/event-stream\r\n",
+                                     .body = HOT "[]}}"};
+    assert_int_equal(httpget_once(srvfix_port(&t.f), &request, &response), HTTPGET_OK);
+    assert_int_equal(response.status, 200);
+    tk_str rest = {response.body.p, response.body.n};
+    for (size_t i = 0; i < TK_ARRAY_LEN(wanted); i++) {
+        tk_str line = tk_str_cut(&rest, '\n');
+        const tk_json *json = NULL;
+        tk_err err = TK_ERR_INIT;
+        assert_true(tk_str_has_prefix(line, "data: "));
+        assert_int_equal(
+            tk_json_parse(&json, &t.f.arena, line.p + 6, line.n - 6, NULL, &err),
+            TINKC_OK);
+        assert_string_equal(srvfix_text(json, "token"), wanted[i]);
+        (void)tk_str_cut(&rest, '\n');
+    }
+    httpget_response_dispose(&response);
+    close_fix(&t);
+}
+
 static void test_srv_samples_are_checked(void **state)
 {
     static const char *const bad[] = {
@@ -141,6 +201,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_srv_samples_are_streamed),
+        cmocka_unit_test(test_srv_stops_in_parts_of_characters),
+        cmocka_unit_test(test_srv_streams_have_whole_characters),
         cmocka_unit_test(test_srv_samples_are_checked),
         cmocka_unit_test(test_srv_unknown_models_are_explained),
         cmocka_unit_test(test_srv_overload_is_429),
