@@ -325,7 +325,7 @@ tinkc_code srv_rec_new(srv_rec **out, const srv_rec_config *config, tk_err *err)
         srv_rec_free(rec);
         return tk_err_nomem(err);
     }
-    if (srv_rec_batch_open(rec) == TINKC_E_NOMEM) { /* a disk may come back */
+    if (srv_rec_disk_open(rec) == TINKC_E_NOMEM) { /* a disk may come back */
         srv_rec_free(rec);
         return tk_err_nomem(err);
     }

@@ -154,7 +154,10 @@ void srv_rec_batch_run(srv_rec *rec, tk_list *batch);
 /* Runs that have become idle; returns whether any is training. */
 bool srv_rec_batch_rest(srv_rec *rec);
 void srv_rec_batch_free_runs(srv_rec *rec);
+
 /* Opens both connections, if it is time to; why not is logged once, and returned. */
-tinkc_code srv_rec_batch_open(srv_rec *rec);
+tinkc_code srv_rec_disk_open(srv_rec *rec);
+/* Ends the transaction, which is undone unless `code` is TINKC_OK. */
+void srv_rec_disk_end(srv_rec *rec, tinkc_code code, tk_err *err);
 
 #endif
