@@ -304,6 +304,7 @@ tinkc_code srv_rec_new(srv_rec **out, const srv_rec_config *config, tk_err *err)
                                   ? TK_MAX(config->limit_bytes, SRV_REC_LIMIT_MIN)
                                   : SRV_REC_LIMIT_BYTES;
     rec->config.keep_days = config->keep_days > 0 ? config->keep_days : SRV_REC_KEEP_DAYS;
+    rec->config.retry_ns = config->retry_ns > 0 ? config->retry_ns : SRV_REC_RETRY_NS;
     tk_list_init(&rec->queue);
     tk_list_init(&rec->all);
     tk_map_init(&rec->by_id, TK_MAP_BORROW_KEYS);

@@ -345,6 +345,7 @@ static tinkc_code add_sample(srv_rec *rec, srv_rec_entry *entry, tk_err *err)
                                          &group, &id, err);
     }
     entry->group = code == TINKC_OK ? group : 0;
+    atomic_fetch_add(&rec->dropped, code != TINKC_OK);
     tk_buf_dispose(&text);
     return code;
 }
@@ -425,10 +426,13 @@ static tinkc_code trim(srv_rec *rec, tk_err *err)
     rec->trim_ns = now + TRIM_NS;
     rec->since_trim = 0;
     int64_t before_ms = tk_clock_wall_us(NULL) / 1000 - rec->config.keep_days * DAY_MS;
-    tinkc_code code =
-        srv_rec_writer_trim(&rec->writer, rec->config.limit_bytes, before_ms, err);
+    tinkc_code code = srv_rec_writer_measure(&rec->writer, recount, &bytes, err);
     if (code == TINKC_OK) {
-        code = srv_rec_writer_measure(&rec->writer, recount, &bytes, err);
+        code =
+            srv_rec_writer_trim(&rec->writer, rec->config.limit_bytes, before_ms, err);
+    }
+    if (code == TINKC_OK) {
+        code = srv_rec_writer_measure(&rec->writer, false, &bytes, err);
     }
     atomic_store(&rec->bytes, (uint64_t)bytes);
     return code;
@@ -456,11 +460,16 @@ static void tell(srv_rec *rec, const srv_rec_entry *entry)
     }
 }
 
-static void finish(srv_rec *rec, tk_list *applied)
+/* Tells and frees what was applied; what is not kept was never there. */
+static void finish(srv_rec *rec, tk_list *applied, bool is_kept)
 {
     tk_list *node;
     while ((node = tk_list_pop_front(applied)) != NULL) {
         srv_rec_entry *entry = TK_CONTAINER_OF(node, srv_rec_entry, link);
+        if (!is_kept && entry->group > 0) {
+            entry->group = 0;
+            atomic_fetch_add(&rec->dropped, 1);
+        }
         tell(rec, entry);
         srv_rec_entry_free(rec, entry);
     }
@@ -498,10 +507,8 @@ void srv_rec_batch_run(srv_rec *rec, tk_list *batch)
     if (is_open && code == TINKC_OK) {
         code = trim(rec, &err);
     }
-    if (is_open) {
-        srv_rec_disk_end(rec, code, &err);
-    }
-    finish(rec, &applied);
+    bool is_kept = is_open && srv_rec_disk_end(rec, code, &err);
+    finish(rec, &applied, is_kept);
 }
 
 bool srv_rec_batch_rest(srv_rec *rec)

@@ -2,13 +2,11 @@
  * what fails is told once and tried again later. */
 #include "server/record/srv_rec_int.h"
 
-#define RETRY_NS (INT64_C(60000) * TK_NS_PER_MS)
-
 /* Says once why nothing is recorded. */
 static void fail(srv_rec *rec, const char *why)
 {
     atomic_store(&rec->works, false);
-    rec->retry_ns = tk_clock_mono_ns(NULL) + RETRY_NS;
+    rec->retry_ns = tk_clock_mono_ns(NULL) + rec->config.retry_ns;
     if (!rec->warned) {
         rec->warned = true;
         tk_log_write(rec->config.log, TINKC_LOG_WARN, "console",
@@ -30,6 +28,16 @@ static tinkc_code open_both(srv_rec *rec, bool *damaged, tk_err *err)
     return code;
 }
 
+/* Has each run that is loaded written again. */
+static void forget_rows(srv_rec *rec)
+{
+    for (tk_list *at = rec->all.next; at != &rec->all; at = at->next) {
+        srv_rec_run *run = TK_CONTAINER_OF(at, srv_rec_run, link);
+        run->row = 0;
+        run->is_touched = true;
+    }
+}
+
 /* Makes a new database in the place of one that is damaged. */
 static tinkc_code replace(srv_rec *rec, const char *why, tk_err *err)
 {
@@ -40,9 +48,7 @@ static tinkc_code replace(srv_rec *rec, const char *why, tk_err *err)
     rec->reader = NULL;
     tinkc_code code = srv_rec_db_set_aside(rec->data, why, rec->config.log, err);
     tk_mutex_unlock(&rec->reading);
-    for (tk_list *at = rec->all.next; at != &rec->all; at = at->next) {
-        TK_CONTAINER_OF(at, srv_rec_run, link)->row = 0;
-    }
+    forget_rows(rec);
     return code == TINKC_OK ? open_both(rec, &damaged, err) : code;
 }
 
@@ -68,7 +74,7 @@ tinkc_code srv_rec_disk_open(srv_rec *rec)
     return TINKC_OK;
 }
 
-void srv_rec_disk_end(srv_rec *rec, tinkc_code code, tk_err *err)
+bool srv_rec_disk_end(srv_rec *rec, tinkc_code code, tk_err *err)
 {
     if (code == TINKC_OK) {
         code = srv_sql_exec(rec->writer.db, "COMMIT", err);
@@ -79,19 +85,19 @@ void srv_rec_disk_end(srv_rec *rec, tinkc_code code, tk_err *err)
             tk_log_write(rec->config.log, TINKC_LOG_INFO, "console",
                          "the disk takes recordings again");
         }
-        return;
+        return true;
     }
     tk_err why = *err;
     bool damaged = srv_rec_db_is_damaged(rec->writer.db);
     *err = (tk_err)TK_ERR_INIT;
     (void)!srv_sql_exec(rec->writer.db, "ROLLBACK", err);
-    for (tk_list *at = rec->all.next; at != &rec->all; at = at->next) {
-        TK_CONTAINER_OF(at, srv_rec_run, link)->row = 0; /* perhaps it was not written */
-    }
+    atomic_store(&rec->recount, true); /* the writer counted samples that are gone */
+    forget_rows(rec); /* perhaps they were not written */
     *err = (tk_err)TK_ERR_INIT;
     if (damaged && replace(rec, why.message, err) == TINKC_OK) {
         atomic_store(&rec->works, true);
-        return;
+        return false;
     }
     fail(rec, why.message);
+    return false;
 }

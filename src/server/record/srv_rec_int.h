@@ -157,7 +157,8 @@ void srv_rec_batch_free_runs(srv_rec *rec);
 
 /* Opens both connections, if it is time to; why not is logged once, and returned. */
 tinkc_code srv_rec_disk_open(srv_rec *rec);
-/* Ends the transaction, which is undone unless `code` is TINKC_OK. */
-void srv_rec_disk_end(srv_rec *rec, tinkc_code code, tk_err *err);
+/* Ends the transaction, which is undone unless `code` is TINKC_OK; returns whether what was
+ * written is kept. */
+bool srv_rec_disk_end(srv_rec *rec, tinkc_code code, tk_err *err);
 
 #endif

@@ -99,12 +99,12 @@ static inline size_t recfix_size(const recfix *it)
 #define RECFIX_RUN   TK_STR("0f0c:train:0")
 #define RECFIX_MODEL TK_STR("base")
 
-/* One step: the loss per token is `loss`. */
-static inline void recfix_step(srv_rec *rec, int64_t step, double loss)
+/* One step of a run: the loss per token is `loss`. */
+static inline void recfix_step_of(srv_rec *rec, tk_str run, int64_t step, double loss)
 {
     const srv_rec_metric metrics[] = {{TK_STR("ppo_kl_div:mean"), loss / 2},
                                       {TK_STR("count:sum"), 1.0}};
-    const srv_rec_train train = {.run = RECFIX_RUN,
+    const srv_rec_train train = {.run = run,
                                  .model = RECFIX_MODEL,
                                  .loss_sum = loss * 4,
                                  .weight = 4,
@@ -112,7 +112,7 @@ static inline void recfix_step(srv_rec *rec, int64_t step, double loss)
                                  .seconds = 0.001,
                                  .metrics = metrics,
                                  .n_metrics = 2};
-    const srv_rec_optim optim = {.run = RECFIX_RUN,
+    const srv_rec_optim optim = {.run = run,
                                  .model = RECFIX_MODEL,
                                  .step = step,
                                  .lr = 1e-4,
@@ -120,6 +120,11 @@ static inline void recfix_step(srv_rec *rec, int64_t step, double loss)
                                  .seconds = 0.0001};
     srv_rec_add_train(rec, &train);
     srv_rec_add_optim(rec, &optim);
+}
+
+static inline void recfix_step(srv_rec *rec, int64_t step, double loss)
+{
+    recfix_step_of(rec, RECFIX_RUN, step, loss);
 }
 
 static inline void recfix_begin(srv_rec *rec)

@@ -349,6 +349,72 @@ static void test_srv_rec_full_disk(void **state)
     recfix_remove(&it);
 }
 
+/* A sample of about 160 KB. */
+static void add_large_sample(srv_rec *rec)
+{
+    static int32_t ids[20000];
+    static float logprobs[20000];
+    const srv_rec_sequence sequence = {ids, logprobs, TK_ARRAY_LEN(ids), true};
+    const srv_rec_sample sample = {.model = RECFIX_MODEL, .sequences = &sequence, .n = 1};
+    srv_rec_add_sample(rec, &sample);
+}
+
+/* Lets the files of this process grow by `more` bytes beyond the database's log. */
+static void limit_files(const recfix *it, size_t more)
+{
+    char path[128];
+    struct stat st;
+    (void)snprintf(path, sizeof(path), "%s/console.db-wal", it->data);
+    assert_int_equal(stat(path, &st), 0);
+    const struct rlimit limit = {(rlim_t)st.st_size + more, RLIM_INFINITY};
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+/* Runs in a child of its own. What was not written does not count as samples, and neither
+ * does it count as written. */
+static void fill_and_empty_the_disk(recfix *it)
+{
+    const srv_rec_config config = {.limit_bytes = SRV_REC_LIMIT_MIN, .retry_ns = 1};
+    const struct rlimit none = {RLIM_INFINITY, RLIM_INFINITY};
+    srv_rec_stats stats;
+    (void)signal(SIGXFSZ, SIG_IGN);
+    recfix_open(it, &config);
+    for (int i = 0; i < 6; i++) {
+        add_large_sample(it->rec);
+    }
+    srv_rec_flush(it->rec);
+    limit_files(it, 0);
+    for (int i = 0; i < 5; i++) { /* of 2 MB each */
+        for (int k = 0; k < 12; k++) {
+            add_large_sample(it->rec);
+        }
+        srv_rec_flush(it->rec);
+    }
+    recfix_step(it->rec, 1, 1.0);
+    srv_rec_flush(it->rec);
+    srv_rec_get_stats(it->rec, &stats);
+    assert_false(stats.works);
+    assert_int_equal(stats.dropped, 60);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+    for (int i = 0; i < 4; i++) { /* more than half a MB: the limits are looked at */
+        add_large_sample(it->rec);
+    }
+    srv_rec_flush(it->rec);
+    srv_rec_get_stats(it->rec, &stats);
+    assert_true(stats.works);
+    assert_int_equal(list(it, &everything).n, 10);
+    assert_int_equal(only_run(it).step, 1); /* although it did nothing since then */
+    recfix_close(it);
+}
+
+static void test_srv_rec_full_disk_is_emptied(void **state)
+{
+    recfix it;
+    recfix_make(&it);
+    in_child(fill_and_empty_the_disk, &it, 0);
+    recfix_remove(&it);
+}
+
 static void record_and_die(recfix *it)
 {
     recfix_open(it, NULL);
@@ -469,6 +535,7 @@ int main(void)
         cmocka_unit_test(test_srv_rec_queue_is_bounded),
         cmocka_unit_test(test_srv_rec_other_things_in_its_place),
         cmocka_unit_test(test_srv_rec_full_disk),
+        cmocka_unit_test(test_srv_rec_full_disk_is_emptied),
         cmocka_unit_test(test_srv_rec_killed),
         cmocka_unit_test(test_srv_rec_sweep),
         cmocka_unit_test(test_srv_rec_threads),
