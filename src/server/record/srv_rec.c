@@ -307,6 +307,7 @@ tinkc_code srv_rec_new(srv_rec **out, const srv_rec_config *config, tk_err *err)
     rec->config.retry_ns = config->retry_ns > 0 ? config->retry_ns : SRV_REC_RETRY_NS;
     tk_list_init(&rec->queue);
     tk_list_init(&rec->all);
+    rec->writer.loaded = &rec->all;
     tk_map_init(&rec->by_id, TK_MAP_BORROW_KEYS);
     tinkc_code code = tk_cond_init_with(&rec->wake, &rec->lock, err);
     if (code != TINKC_OK) {

@@ -428,8 +428,7 @@ static tinkc_code trim(srv_rec *rec, tk_err *err)
     int64_t before_ms = tk_clock_wall_us(NULL) / 1000 - rec->config.keep_days * DAY_MS;
     tinkc_code code = srv_rec_writer_measure(&rec->writer, recount, &bytes, err);
     if (code == TINKC_OK) {
-        code =
-            srv_rec_writer_trim(&rec->writer, rec->config.limit_bytes, before_ms, err);
+        code = srv_rec_writer_trim(&rec->writer, rec->config.limit_bytes, before_ms, err);
     }
     if (code == TINKC_OK) {
         code = srv_rec_writer_measure(&rec->writer, false, &bytes, err);

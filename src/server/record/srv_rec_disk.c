@@ -92,7 +92,7 @@ bool srv_rec_disk_end(srv_rec *rec, tinkc_code code, tk_err *err)
     *err = (tk_err)TK_ERR_INIT;
     (void)!srv_sql_exec(rec->writer.db, "ROLLBACK", err);
     atomic_store(&rec->recount, true); /* the writer counted samples that are gone */
-    forget_rows(rec); /* perhaps they were not written */
+    forget_rows(rec);                  /* perhaps they were not written */
     *err = (tk_err)TK_ERR_INIT;
     if (damaged && replace(rec, why.message, err) == TINKC_OK) {
         atomic_store(&rec->works, true);

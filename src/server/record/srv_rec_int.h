@@ -83,7 +83,8 @@ enum {
 };
 
 typedef struct srv_rec_writer {
-    sqlite3 *db; /* NULL = not open */
+    sqlite3 *db;           /* NULL = not open */
+    const tk_list *loaded; /* srv_rec_run: one that is deleted has no row any more */
     srv_sql kept[SRV_REC_SQLS];
     int64_t samples_bytes;
 } srv_rec_writer;

@@ -138,14 +138,15 @@ static inline void recfix_begin(srv_rec *rec)
     srv_rec_begin_run(rec, &begin);
 }
 
-/* Reads the series of a metric. */
-static inline con_series recfix_series(recfix *it, const char *name, con_by by,
-                                       double from, double to, size_t points)
+/* Reads the series of a run's metric. */
+static inline con_series recfix_series_of(recfix *it, tk_str run, const char *name,
+                                          con_by by, double from, double to,
+                                          size_t points)
 {
     tk_err err = TK_ERR_INIT;
     tk_str names[] = {tk_str_of(name)};
     con_series_list list = {0};
-    const con_series_query query = {.run = RECFIX_RUN,
+    const con_series_query query = {.run = run,
                                     .names = names,
                                     .n_names = 1,
                                     .by = by,
@@ -158,6 +159,12 @@ static inline con_series recfix_series(recfix *it, const char *name, con_by by,
     }
     assert_int_equal(list.n, 1);
     return list.p[0];
+}
+
+static inline con_series recfix_series(recfix *it, const char *name, con_by by,
+                                       double from, double to, size_t points)
+{
+    return recfix_series_of(it, RECFIX_RUN, name, by, from, to, points);
 }
 
 #endif

@@ -229,6 +229,48 @@ static void test_srv_rec_samples_are_bounded(void **state)
     recfix_remove(&it);
 }
 
+static void run_sql(const recfix *it, const char *sql)
+{
+    char path[128];
+    sqlite3 *db = NULL;
+    (void)snprintf(path, sizeof(path), "%s/console.db", it->data);
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_busy_timeout(db, 10000), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+/* A run that is deleted while it is loaded comes back when it goes on, and not in the place
+ * of another. */
+static void test_srv_rec_loaded_runs_are_deleted(void **state)
+{
+    const tk_str old = TK_STR("old:train:0"), next = TK_STR("next:train:0");
+    recfix it;
+    tk_err err = TK_ERR_INIT;
+    int64_t n = 0;
+    recfix_make(&it);
+    recfix_open(&it, NULL);
+    recfix_step(it.rec, 1, 1.0);
+    recfix_step_of(it.rec, old, 1, 2.0);
+    srv_rec_flush(it.rec);
+    run_sql(&it, "UPDATE runs SET updated_ms = 1 WHERE id = 'old:train:0'");
+    assert_int_equal(srv_rec_forget(it.rec, &n, CON_UNKNOWN, &err), TINKC_OK);
+    recfix_step(it.rec, 2, 1.0); /* the limits are looked at after a deletion */
+    srv_rec_flush(it.rec);
+    assert_int_equal(only_run(&it).step, 2);
+    recfix_step_of(it.rec, next, 5, 4.0); /* has the row that is free again */
+    srv_rec_flush(it.rec);
+    recfix_step_of(it.rec, old, 2, 3.0);
+    srv_rec_flush(it.rec);
+    con_series s = recfix_series_of(&it, next, "loss", CON_BY_STEP, 0, 9, 9);
+    assert_int_equal(s.total, 1);
+    s = recfix_series_of(&it, old, "loss", CON_BY_STEP, 0, 9, 9);
+    assert_int_equal(s.total, 1);
+    assert_true(s.p[0].step == 2 && s.p[0].mean == 3.0);
+    recfix_close(&it);
+    recfix_remove(&it);
+}
+
 /* A queue that is full drops and counts; nothing waits. */
 static void test_srv_rec_queue_is_bounded(void **state)
 {
@@ -532,6 +574,7 @@ int main(void)
         cmocka_unit_test(test_srv_rec_samples),
         cmocka_unit_test(test_srv_rec_no_samples),
         cmocka_unit_test(test_srv_rec_samples_are_bounded),
+        cmocka_unit_test(test_srv_rec_loaded_runs_are_deleted),
         cmocka_unit_test(test_srv_rec_queue_is_bounded),
         cmocka_unit_test(test_srv_rec_other_things_in_its_place),
         cmocka_unit_test(test_srv_rec_full_disk),
