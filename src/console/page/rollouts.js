@@ -6,7 +6,8 @@ import {tokenView, tokenLegend, colorings} from './tokens.js';
 const PAGE = 50;
 let coloring = 'logprob';
 
-const toTokens = (part, mask) => part.ids.map((id, i) => ({id, text: part.text[i] ?? '', logprob: part.logprobs ? part.logprobs[i] : undefined, mask}));
+/* Where the model is not served any more, the ids stand for the texts. */
+const toTokens = (part, mask) => part.ids.map((id, i) => ({id, text: part.text ? part.text[i] ?? '' : '⟨' + id + '⟩', logprob: part.logprobs ? part.logprobs[i] : undefined, mask}));
 
 /* Log-probabilities of ids under other weights: one for each id, the first null. */
 async function rescore(model, ids) {
