@@ -89,13 +89,14 @@ bool srv_rec_disk_end(srv_rec *rec, tinkc_code code, tk_err *err)
     }
     tk_err why = *err;
     bool damaged = srv_rec_db_is_damaged(rec->writer.db);
+    bool is_busy = srv_rec_db_is_busy(rec->writer.db);
     *err = (tk_err)TK_ERR_INIT;
     (void)!srv_sql_exec(rec->writer.db, "ROLLBACK", err);
     atomic_store(&rec->recount, true); /* the writer counted samples that are gone */
     forget_rows(rec);                  /* perhaps they were not written */
     *err = (tk_err)TK_ERR_INIT;
-    if (damaged && replace(rec, why.message, err) == TINKC_OK) {
-        atomic_store(&rec->works, true);
+    if (is_busy || (damaged && replace(rec, why.message, err) == TINKC_OK)) {
+        atomic_store(&rec->works, true); /* the next batch may do better */
         return false;
     }
     fail(rec, why.message);

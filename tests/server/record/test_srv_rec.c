@@ -333,6 +333,36 @@ static void test_srv_rec_other_things_in_its_place(void **state)
     }
 }
 
+/* Somebody else has the database for a while: that is no failure of the disk. */
+static void test_srv_rec_busy(void **state)
+{
+    recfix it;
+    srv_rec_stats stats;
+    char path[128];
+    sqlite3 *db = NULL;
+    recfix_make(&it);
+    recfix_open(&it, NULL);
+    recfix_step(it.rec, 1, 1.0);
+    srv_rec_flush(it.rec);
+    (void)snprintf(path, sizeof(path), "%s/console.db", it.data);
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    add_sample(it.rec, 7, 1);
+    srv_rec_flush(it.rec);
+    srv_rec_get_stats(it.rec, &stats);
+    assert_int_equal(stats.dropped, 1);
+    assert_int_equal(sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    recfix_step(it.rec, 2, 1.0);
+    srv_rec_flush(it.rec);
+    srv_rec_get_stats(it.rec, &stats);
+    assert_true(stats.works);
+    assert_int_equal(atomic_load(&it.warnings), 0);
+    assert_int_equal(only_run(&it).step, 2);
+    recfix_close(&it);
+    recfix_remove(&it);
+}
+
 /* Runs in a child of its own, whose files cannot grow. */
 static void fill_the_disk(recfix *it)
 {
@@ -577,6 +607,7 @@ int main(void)
         cmocka_unit_test(test_srv_rec_loaded_runs_are_deleted),
         cmocka_unit_test(test_srv_rec_queue_is_bounded),
         cmocka_unit_test(test_srv_rec_other_things_in_its_place),
+        cmocka_unit_test(test_srv_rec_busy),
         cmocka_unit_test(test_srv_rec_full_disk),
         cmocka_unit_test(test_srv_rec_full_disk_is_emptied),
         cmocka_unit_test(test_srv_rec_killed),
