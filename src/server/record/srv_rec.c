@@ -23,7 +23,9 @@ static srv_rec_entry *make_entry(srv_rec *rec, srv_rec_kind kind, size_t more)
     size_t bytes = sizeof(srv_rec_entry) + more;
     srv_rec_entry *entry = NULL;
     tk_mutex_lock(&rec->lock);
-    size_t most = kind == SRV_REC_SAMPLE ? SAMPLE_BYTES : QUEUE_BYTES;
+    size_t most = kind == SRV_REC_SAMPLE ? SAMPLE_BYTES
+                  : kind == SRV_REC_END  ? SIZE_MAX /* what is known of it would stay */
+                                         : QUEUE_BYTES;
     bool fits = !rec->closing && rec->queued_bytes + bytes <= most;
     rec->queued_bytes += fits ? bytes : 0;
     tk_mutex_unlock(&rec->lock);

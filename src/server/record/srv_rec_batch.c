@@ -23,8 +23,8 @@ static void free_run(srv_rec *rec, srv_rec_run *run)
     tk_free(run->model);
     tk_free(run->name);
     tk_free(run->metadata);
+    hd_budget_give(rec->config.budget, rec->config.part, run->bytes);
     tk_free(run);
-    hd_budget_give(rec->config.budget, rec->config.part, sizeof(*run));
 }
 
 void srv_rec_batch_free_runs(srv_rec *rec)
@@ -43,17 +43,21 @@ static srv_rec_run *make_run(srv_rec *rec, const srv_rec_begin *begin, int64_t n
 {
     tk_err ignored = TK_ERR_INIT;
     tk_str rest = begin->run;
-    if (!hd_budget_take(rec->config.budget, rec->config.part, sizeof(srv_rec_run))) {
+    tk_str session = begin->session.n > 0 ? begin->session : tk_str_cut(&rest, ':');
+    size_t bytes = sizeof(srv_rec_run) + begin->run.n + session.n + begin->model.n +
+                   begin->name.n + begin->metadata.n + 5; /* with a NUL each */
+    if (!hd_budget_take(rec->config.budget, rec->config.part, bytes)) {
         return NULL;
     }
     srv_rec_run *run = tk_zalloc(sizeof(*run));
     if (run == NULL) {
-        hd_budget_give(rec->config.budget, rec->config.part, sizeof(*run));
+        hd_budget_give(rec->config.budget, rec->config.part, bytes);
         return NULL;
     }
+    run->bytes = bytes;
     tk_list_init(&run->link);
     run->id = dup(begin->run);
-    run->session = dup(begin->session.n > 0 ? begin->session : tk_str_cut(&rest, ':'));
+    run->session = dup(session);
     run->model = dup(begin->model);
     run->name = dup(begin->name);
     run->metadata = dup(begin->metadata);

@@ -54,6 +54,7 @@ typedef struct srv_rec_summary {
 
 typedef struct srv_rec_run {
     tk_list link; /* in srv_rec.runs */
+    size_t bytes; /* counted */
     char *id, *session, *model, *name, *metadata;
     char checkpoint[SRV_REC_NAME_BYTES]; /* name of the last one, or "" */
     int64_t rank, created_ms, updated_ms;

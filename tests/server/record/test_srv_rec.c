@@ -293,6 +293,39 @@ static void test_srv_rec_queue_is_bounded(void **state)
     recfix_remove(&it);
 }
 
+/* The end of a run is heard although nothing else is, and with it all of the run's memory
+ * is given back. */
+static void test_srv_rec_end_finds_room(void **state)
+{
+    static char metadata[60000];
+    const srv_rec_begin begin = {.run = RECFIX_RUN,
+                                 .session = TK_STR("0f0c"),
+                                 .model = RECFIX_MODEL,
+                                 .metadata = {metadata, sizeof(metadata)}};
+    recfix it;
+    tk_err err = TK_ERR_INIT;
+    recfix_make(&it);
+    recfix_open(&it, NULL);
+    memset(metadata, 'm', sizeof(metadata));
+    srv_rec_begin_run(it.rec, &begin);
+    srv_rec_flush(it.rec);
+    assert_true(atomic_load(&it.memory.used) > sizeof(metadata));
+    srv_rec_free(it.rec); /* one whose thread does not run */
+    const srv_rec_config config = {
+        .data = it.data, .log = it.log, .budget = &it.memory, .part = HD_PART_REQUESTS};
+    assert_int_equal(srv_rec_new(&it.rec, &config, &err), TINKC_OK);
+    srv_rec_begin_run(it.rec, &begin);
+    for (int64_t i = 1; i <= 20000; i++) {
+        recfix_step(it.rec, i, 1.0);
+    }
+    srv_rec_end_run(it.rec, RECFIX_RUN);
+    assert_int_equal(srv_rec_start(it.rec, NULL, &err), TINKC_OK);
+    srv_rec_flush(it.rec);
+    assert_int_equal(atomic_load(&it.memory.used), 0);
+    recfix_close(&it);
+    recfix_remove(&it);
+}
+
 /* ---- disks ---- */
 
 /* Each of these in the place of the database: one warning, and nothing else happens; what is
@@ -606,6 +639,7 @@ int main(void)
         cmocka_unit_test(test_srv_rec_samples_are_bounded),
         cmocka_unit_test(test_srv_rec_loaded_runs_are_deleted),
         cmocka_unit_test(test_srv_rec_queue_is_bounded),
+        cmocka_unit_test(test_srv_rec_end_finds_room),
         cmocka_unit_test(test_srv_rec_other_things_in_its_place),
         cmocka_unit_test(test_srv_rec_busy),
         cmocka_unit_test(test_srv_rec_full_disk),
