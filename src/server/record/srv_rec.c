@@ -211,6 +211,7 @@ void srv_rec_add_sample(srv_rec *rec, const srv_rec_sample *sample)
         sequences[i].logprobs =
             copy(&at, sample->sequences[i].logprobs, n * sizeof(float));
     }
+    entry->n_prompt = sample->n_prompt;
     entry->as.sample = *sample;
     entry->as.sample.n_prompt = sample->n_prompt - skip;
     entry->as.sample.prompt =

@@ -32,6 +32,7 @@ typedef struct srv_rec_entry {
     int64_t time_ms, mono_ns;
     int64_t
         group; /* of a SAMPLE that was written, the id of its first sequence; else 0 */
+    size_t n_prompt; /* of a SAMPLE, with what was not kept of it */
     union {
         srv_rec_begin begin;
         struct {

@@ -198,7 +198,7 @@ tinkc_code srv_rec_writer_put_sample(srv_rec_writer *writer, const srv_rec_entry
     srv_sql_text(sql, given(sample->path));
     srv_sql_text(sql, given(sample->sampler));
     srv_sql_i64(sql, sequence->stopped);
-    srv_sql_i64(sql, (int64_t)sample->n_prompt);
+    srv_sql_i64(sql, (int64_t)entry->n_prompt);
     srv_sql_i64(sql, (int64_t)sequence->n);
     srv_sql_double(sql, mean_of(sequence));
     srv_sql_i64(sql, bytes);
