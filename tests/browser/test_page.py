@@ -451,7 +451,7 @@ def the_server_is_shown(b, s):
     for name in ("Engine", "Memory", "Requests", "Recording", "Queue", "Sessions", "Warnings and errors"):
         b.see(f"section[aria-label='{name}']")
     same(b.count("section[aria-label=Queue] tbody tr"), 3, "what waits")
-    b.see("section[aria-label=Queue]", "waits for requests of the same model before it")
+    b.see("section[aria-label=Queue]", "waits for requests with smaller seq_ids")
     asked = s.data.asked.count(("GET", CONSOLE + "server"))
     s.data.tell("server", {})
     b.until("live", "return document.querySelector('#live').dataset.state === 'live'")

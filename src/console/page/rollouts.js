@@ -55,7 +55,7 @@ function samples({list, detail, search, alive, fail, query}, kind, first) {
   function render() {
     if (!rows.length && !text) {
       fill(list, recording ? empty('No samples yet', 'What the server samples appears here. Type this in a terminal:',
-        'tinkc sample --base-url ' + location.origin + ' "Hello"') : empty('Samples are not recorded', 'The server was started with --no-samples.'));
+        'tinkc sample --base-url ' + location.origin + ' "Hello"') : empty('Samples are not recorded', 'The server was started with --no-samples or --no-recording, or its disk takes no recordings: then the page Server has a warning.'));
       return;
     }
     refill(list, fresh > 0 && el('p', {}, el('button', {class: 'small', onclick: () => load()}, fresh + ' new')),
