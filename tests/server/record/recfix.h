@@ -167,4 +167,51 @@ static inline con_series recfix_series(recfix *it, const char *name, con_by by,
     return recfix_series_of(it, RECFIX_RUN, name, by, from, to, points);
 }
 
+/* The run, of which there is one. */
+static inline con_run recfix_only_run(recfix *it)
+{
+    tk_err err = TK_ERR_INIT;
+    con_runs runs = {0};
+    const con_runs_query query = {.limit = 10, .search = TK_STR("")};
+    assert_int_equal(srv_rec_read_runs(&runs, it->rec, &it->arena, &query, &err),
+                     TINKC_OK);
+    assert_int_equal(runs.n, 1);
+    assert_int_equal(runs.total, 1);
+    return runs.p[0];
+}
+
+/* ---- samples ---- */
+
+static inline void recfix_add_sample(srv_rec *rec, int32_t first, size_t n)
+{
+    static const int32_t prompt[] = {1, 2, 3};
+    int32_t ids[3] = {first, 100, 101};
+    float logprobs[3] = {-1.0F, -2.0F, -3.0F};
+    srv_rec_sequence sequences[4];
+    for (size_t i = 0; i < n; i++) {
+        sequences[i] = (srv_rec_sequence){ids, logprobs, 3, i == 0};
+    }
+    const srv_rec_sample sample = {.model = RECFIX_MODEL,
+                                   .path = TK_STR("tinker://0f0c:train:0/weights/x"),
+                                   .sampler = TK_STR("s"),
+                                   .tok = "",
+                                   .prompt = prompt,
+                                   .n_prompt = 3,
+                                   .sequences = sequences,
+                                   .n = n};
+    srv_rec_add_sample(rec, &sample);
+}
+
+static inline con_samples recfix_samples(recfix *it, const con_samples_query *query)
+{
+    tk_err err = TK_ERR_INIT;
+    con_samples out;
+    assert_int_equal(srv_rec_read_samples(&out, it->rec, &it->arena, query, &err),
+                     TINKC_OK);
+    return out;
+}
+
+static const con_samples_query recfix_everything = {
+    .limit = 100, .before = INT64_MAX, .group = CON_UNKNOWN};
+
 #endif
