@@ -332,8 +332,8 @@ class Handler(BaseHTTPRequestHandler):
             "engine": {"busy": 0.42 if busy else 0, "jobs": 120, "samples": 30, "trained_tokens": 51_200, "prompt_tokens": 900, "sampled_tokens": 4_000_123},
             "queue": {"jobs": 2 * busy, "samples": 1 * busy, "polls": 3 * busy, "items": [
                 {"kind": "forward_backward", "model": self.data.runs[0].id, "seq": 12, "why": "active", "age_ms": 12},
-                {"kind": "optim_step", "model": self.data.runs[0].id, "seq": 13, "why": "turn", "age_ms": 9},
-                {"kind": "sample", "model": MODEL, "seq": None, "why": "engine", "age_ms": 1_234}] if busy else []},
+                {"kind": "optim_step", "model": self.data.runs[0].id, "seq": 13, "why": "waits for requests with smaller seq_ids", "age_ms": 9},
+                {"kind": "sample", "model": MODEL, "seq": None, "why": "the engine works for others", "age_ms": 1_234}] if busy else []},
             "sessions": [{"id": r.id.split(":")[0], "name": r.name, "age_ms": 3_600_000, "silent_ms": 910, "models": 1, "samplers": 0} for r in self.data.runs[:3]],
             "http": {"requests": 1_000_000, "active": 2, "connections": 3, "answers": {"2xx": 999_990, "4xx": 10, "5xx": 0}},
             "recording": {"samples": self.data.recording, "dropped": 0, "bytes": 40_960_000, "limit_bytes": 268_435_456, "keep_days": 30}, "errors": errors})

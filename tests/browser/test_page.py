@@ -233,6 +233,8 @@ def a_long_run_is_shown_soon(b, s):
 def what_is_not_there_is_said(b, s):
     b.go(s.url + "/#/runs/none")
     b.see("[role=alert] h1", "^Not found$")
+    b.go(s.url + "/#/runs/50%")
+    b.see("[role=alert] h1", "^Not found$")
     b.click("[role=alert] a", "All runs")
     b.see("table.runs")
 
@@ -266,6 +268,16 @@ def samples_are_shown(b, s):
     b.click("button", "Its group side by side")
     b.see(".detail h2", "^Group of 4$")
     same(b.count(".side article"), 4, "members of the group")
+
+
+def a_sample_without_texts_is_shown(b, s):
+    """The model is not served any more."""
+    for part in ("prompt", "output"):
+        s.data.samples[781][part]["text"] = None
+    b.go(s.url + "/#/rollouts/samples/781")
+    b.see(".detail h2", "^Sample 781$")
+    b.see(".tokens[aria-label=Prompt]", "⟨2⟩⟨3⟩")
+    b.see(".tokens[aria-label=Output]", "⟨100⟩⟨101⟩")
 
 
 def samples_arrive_and_are_searched(b, s):
@@ -439,7 +451,7 @@ def the_server_is_shown(b, s):
     for name in ("Engine", "Memory", "Requests", "Recording", "Queue", "Sessions", "Warnings and errors"):
         b.see(f"section[aria-label='{name}']")
     same(b.count("section[aria-label=Queue] tbody tr"), 3, "what waits")
-    b.see("section[aria-label=Queue]", "waits for requests of the same model before it")
+    b.see("section[aria-label=Queue]", "waits for requests with smaller seq_ids")
     asked = s.data.asked.count(("GET", CONSOLE + "server"))
     s.data.tell("server", {})
     b.until("live", "return document.querySelector('#live').dataset.state === 'live'")
@@ -683,6 +695,7 @@ def an_expired_login_asks_again(b, s):
 CASES = (runs_are_listed, runs_are_searched, a_step_changes_the_list, runs_are_compared, a_run_is_shown, a_step_moves_the_curve,
          a_break_of_the_stream_loses_nothing, a_curve_is_zoomed, values_are_read_with_keys_and_pointer, a_curve_has_its_controls, a_time_axis_is_zoomed,
          curves_are_saved, a_long_run_is_shown_soon, what_is_not_there_is_said, a_run_without_steps_says_so, samples_are_shown, the_first_sample_has_a_place,
+         a_sample_without_texts_is_shown,
          samples_are_deleted, episodes_are_shown, an_episode_is_deleted, the_playground_streams, an_answer_is_stopped, alternatives_are_offered,
          two_models_answer_side_by_side, plain_text_is_continued, a_checkpoint_is_tried, the_server_is_shown, keys_lead_everywhere, the_focus_stays_while_it_trains,
          links_work_without_a_pointer, dark_is_dark, every_view_fits_every_width, checkpoints_are_managed, hostile_runs_are_text, hostile_samples_are_text,

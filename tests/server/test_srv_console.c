@@ -151,6 +151,30 @@ static void test_srv_console_shows_a_run(void **unused)
     srvfix_close(&f);
 }
 
+/* A name that is too long ends with a whole character. */
+static void test_srv_console_cuts_names(void **unused)
+{
+    srvfix f;
+    char body[1024], name[256];
+    memset(name, 'n', 199);
+    (void)snprintf(name + 199, sizeof(name) - 199, "\xC3\xA9 and more");
+    srvfix_open(&f, (srv_options){0});
+    httpget *events = open_events(&f);
+    (void)snprintf(body, sizeof(body),
+                   "{\"session_id\":\"%s\",\"model_seq_id\":0,\"base_model\":\"" MODEL
+                   "\",\"user_metadata\":{\"name\":\"%s\"},\"lora_config\":"
+                   "{\"rank\":4},\"type\":\"create_model\"}",
+                   srvfix_session(&f), name);
+    (void)srvfix_post(&f, "/api/v1/create_model", body);
+    assert_int_equal(f.status, 200);
+    wait_for(events, "event: run");
+    tk_json run = first(get(&f, API "runs"), "runs");
+    name[199] = '\0';
+    assert_string_equal(srvfix_text(&run, "name"), name);
+    httpget_close(&events);
+    srvfix_close(&f);
+}
+
 /* Episodes come with their rewards, also after a restart. */
 static void test_srv_console_episodes(void **unused)
 {
@@ -216,6 +240,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_srv_console_shows_a_run),
+        cmocka_unit_test(test_srv_console_cuts_names),
         cmocka_unit_test(test_srv_console_episodes),
         cmocka_unit_test(test_srv_console_switched_off),
         cmocka_unit_test(test_srv_console_needs_the_key),

@@ -62,8 +62,8 @@ struct tk_poll {
     } state;
 };
 
-/* Moves the memory of `json` into *out, which is empty: `json` then lives as long as that.
- * A second call moves nothing. */
+/* Moves the memory of `json` into *out, which loses what it had: `json` then lives as long
+ * as that. To be called once for a result. */
 void tk_poll_result_keep(tk_arena *out, const tk_poll_result *result);
 
 void tk_poll_start(tk_poll *poll);

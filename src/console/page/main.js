@@ -13,10 +13,15 @@ let leave = () => {}, shown = 0;
 
 // ---- views ----
 
+/* A % that begins no character is one that somebody typed. */
+function decoded(text) {
+  try { return decodeURIComponent(text); } catch { return text; }
+}
+
 /* "#/runs/ID?x=1" as {path: ['runs', 'ID'], query}. */
 function place() {
   const [path, query] = (location.hash.replace(/^#/, '') || '/runs').split('?');
-  return {path: path.split('/').filter(Boolean).map(decodeURIComponent), query: new URLSearchParams(query || '')};
+  return {path: path.split('/').filter(Boolean).map(decoded), query: new URLSearchParams(query || '')};
 }
 
 function pick(path) {

@@ -6,7 +6,8 @@ import {tokenView, tokenLegend, colorings} from './tokens.js';
 const PAGE = 50;
 let coloring = 'logprob';
 
-const toTokens = (part, mask) => part.ids.map((id, i) => ({id, text: part.text[i] ?? '', logprob: part.logprobs ? part.logprobs[i] : undefined, mask}));
+/* Where the model is not served any more, the ids stand for the texts. */
+const toTokens = (part, mask) => part.ids.map((id, i) => ({id, text: part.text ? part.text[i] ?? '' : '⟨' + id + '⟩', logprob: part.logprobs ? part.logprobs[i] : undefined, mask}));
 
 /* Log-probabilities of ids under other weights: one for each id, the first null. */
 async function rescore(model, ids) {
@@ -54,7 +55,7 @@ function samples({list, detail, search, alive, fail, query}, kind, first) {
   function render() {
     if (!rows.length && !text) {
       fill(list, recording ? empty('No samples yet', 'What the server samples appears here. Type this in a terminal:',
-        'tinkc sample --base-url ' + location.origin + ' "Hello"') : empty('Samples are not recorded', 'The server was started with --no-samples.'));
+        'tinkc sample --base-url ' + location.origin + ' "Hello"') : empty('Samples are not recorded', 'The server was started with --no-samples or --no-recording, or its disk takes no recordings: then the page Server has a warning.'));
       return;
     }
     refill(list, fresh > 0 && el('p', {}, el('button', {class: 'small', onclick: () => load()}, fresh + ' new')),

@@ -2,9 +2,6 @@
 import {el, fill, num, count, bytes, span, timeTag, visible, short, shortId, throttle} from './dom.js';
 import {api, live} from './api.js';
 
-const whys = {active: 'is computed now', turn: 'waits for requests of the same model before it', held: 'waits for lower numbers of the same model',
-  engine: 'waits for the engine', memory: 'waits for memory'};
-
 function meter(label, part, text) {
   const fillIn = el('i', {});
   fillIn.style.width = Math.max(0, Math.min(1, part || 0)) * 100 + '%';
@@ -37,11 +34,11 @@ export function showServer(box, {alive, fail, title}) {
         s.http && el('section', {class: 'card', 'aria-label': 'Requests'}, el('h2', {}, 'Requests'), facts([['Answered', count(s.http.requests)], ['Active', count(s.http.active)],
           ['Connections', count(s.http.connections)], ...Object.entries(s.http.answers || {}).map(([k, v]) => [visible(k), count(v)])])),
         r && el('section', {class: 'card', 'aria-label': 'Recording'}, el('h2', {}, 'Recording'), meter('Disk', r.bytes / r.limit_bytes, bytes(r.bytes) + ' of ' + bytes(r.limit_bytes)),
-          facts([['Samples', r.samples ? 'recorded' : 'off'], ['Kept', r.keep_days + ' days'], ['Dropped', count(r.dropped)]]))),
+          facts([['Samples', r.samples ? 'recorded' : 'not recorded'], ['Kept', r.keep_days + ' days'], ['Dropped', count(r.dropped)]]))),
       q && el('section', {class: 'card', 'aria-label': 'Queue'}, el('h2', {}, 'Queue'),
         facts([['Jobs', count(q.jobs)], ['Samples', count(q.samples)], ['Polls that wait', count(q.polls)]]),
         table('What is computed or waits', [{t: 'What'}, {t: 'Model'}, {n: 'Number'}, {t: 'Why'}, {n: 'Age'}], (q.items || []).map(i =>
-          [visible(i.kind), short(visible(i.model || ''), 48), i.seq ?? '–', whys[i.why] || visible(i.why || ''), span(i.age_ms)]), 'Nothing waits.')),
+          [visible(i.kind), short(visible(i.model || ''), 48), i.seq ?? '–', i.why === 'active' ? 'is computed, or will be soon' : visible(i.why || ''), span(i.age_ms)]), 'Nothing waits.')),
       s.sessions && el('section', {class: 'card', 'aria-label': 'Sessions'}, el('h2', {}, 'Sessions'),
         table('Sessions', [{t: 'Session'}, {n: 'Age'}, {n: 'Silent for'}, {n: 'Models'}, {n: 'Samplers'}], s.sessions.map(x =>
           [el('span', {title: x.id}, short(visible(x.name || shortId(x.id)), 48)), span(x.age_ms), span(x.silent_ms), count(x.models), count(x.samplers)]),

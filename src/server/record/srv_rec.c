@@ -23,7 +23,9 @@ static srv_rec_entry *make_entry(srv_rec *rec, srv_rec_kind kind, size_t more)
     size_t bytes = sizeof(srv_rec_entry) + more;
     srv_rec_entry *entry = NULL;
     tk_mutex_lock(&rec->lock);
-    size_t most = kind == SRV_REC_SAMPLE ? SAMPLE_BYTES : QUEUE_BYTES;
+    size_t most = kind == SRV_REC_SAMPLE ? SAMPLE_BYTES
+                  : kind == SRV_REC_END  ? SIZE_MAX /* what is known of it would stay */
+                                         : QUEUE_BYTES;
     bool fits = !rec->closing && rec->queued_bytes + bytes <= most;
     rec->queued_bytes += fits ? bytes : 0;
     tk_mutex_unlock(&rec->lock);
@@ -209,6 +211,7 @@ void srv_rec_add_sample(srv_rec *rec, const srv_rec_sample *sample)
         sequences[i].logprobs =
             copy(&at, sample->sequences[i].logprobs, n * sizeof(float));
     }
+    entry->n_prompt = sample->n_prompt;
     entry->as.sample = *sample;
     entry->as.sample.n_prompt = sample->n_prompt - skip;
     entry->as.sample.prompt =
@@ -304,8 +307,10 @@ tinkc_code srv_rec_new(srv_rec **out, const srv_rec_config *config, tk_err *err)
                                   ? TK_MAX(config->limit_bytes, SRV_REC_LIMIT_MIN)
                                   : SRV_REC_LIMIT_BYTES;
     rec->config.keep_days = config->keep_days > 0 ? config->keep_days : SRV_REC_KEEP_DAYS;
+    rec->config.retry_ns = config->retry_ns > 0 ? config->retry_ns : SRV_REC_RETRY_NS;
     tk_list_init(&rec->queue);
     tk_list_init(&rec->all);
+    rec->writer.loaded = &rec->all;
     tk_map_init(&rec->by_id, TK_MAP_BORROW_KEYS);
     tinkc_code code = tk_cond_init_with(&rec->wake, &rec->lock, err);
     if (code != TINKC_OK) {
@@ -325,7 +330,7 @@ tinkc_code srv_rec_new(srv_rec **out, const srv_rec_config *config, tk_err *err)
         srv_rec_free(rec);
         return tk_err_nomem(err);
     }
-    if (srv_rec_batch_open(rec) == TINKC_E_NOMEM) { /* a disk may come back */
+    if (srv_rec_disk_open(rec) == TINKC_E_NOMEM) { /* a disk may come back */
         srv_rec_free(rec);
         return tk_err_nomem(err);
     }

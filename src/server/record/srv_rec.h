@@ -21,6 +21,7 @@ typedef struct srv_rec srv_rec;
 #define SRV_REC_LIMIT_BYTES ((uint64_t)256 * 1024 * 1024)
 #define SRV_REC_LIMIT_MIN   ((uint64_t)8 * 1024 * 1024)
 #define SRV_REC_KEEP_DAYS   30
+#define SRV_REC_RETRY_NS    (INT64_C(60000) * TK_NS_PER_MS)
 #define SRV_REC_IDLE_MS     60000 /* a run without work for so long is idle */
 
 typedef struct srv_rec_config {
@@ -30,6 +31,7 @@ typedef struct srv_rec_config {
     unsigned part;        /* of the budget */
     uint64_t limit_bytes; /* of the database; 0 = SRV_REC_LIMIT_BYTES */
     int64_t keep_days;    /* 0 = SRV_REC_KEEP_DAYS */
+    int64_t retry_ns;     /* when a disk is tried again; 0 = after a minute */
     bool no_samples;
     /* Appends the bytes of a token; false when it is unknown. `tok` is srv_rec_sample.tok. */
     bool (*put_token)(const void *tok, int32_t id, tk_buf *out);

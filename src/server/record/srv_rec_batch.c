@@ -8,77 +8,10 @@
 #include "base/utf8.h"
 #include "server/record/srv_rec_int.h"
 
-#define RETRY_NS   (INT64_C(60000) * TK_NS_PER_MS)
 #define TRIM_NS    (INT64_C(2000) * TK_NS_PER_MS)
 #define TRIM_EACH  (512 * TK_KIB) /* of entries */
 #define DAY_MS     INT64_C(86400000)
 #define TEXT_BYTES (16 * TK_KIB) /* of a sample that are kept as text */
-
-/* ---- the database ---- */
-
-/* Says once why nothing is recorded. */
-static void fail(srv_rec *rec, const char *why)
-{
-    atomic_store(&rec->works, false);
-    rec->retry_ns = tk_clock_mono_ns(NULL) + RETRY_NS;
-    if (!rec->warned) {
-        rec->warned = true;
-        tk_log_write(rec->config.log, TINKC_LOG_WARN, "console",
-                     "nothing is recorded until the disk takes it: %s", why);
-    }
-}
-
-static tinkc_code open_both(srv_rec *rec, bool *damaged, tk_err *err)
-{
-    tinkc_code code = TINKC_OK;
-    if (rec->writer.db == NULL) {
-        code = srv_rec_writer_open(&rec->writer, rec->data, damaged, err);
-    }
-    tk_mutex_lock(&rec->reading);
-    if (code == TINKC_OK && rec->reader == NULL) {
-        code = srv_rec_db_open(&rec->reader, rec->data, damaged, err);
-    }
-    tk_mutex_unlock(&rec->reading);
-    return code;
-}
-
-/* Makes a new database in the place of one that is damaged. */
-static tinkc_code replace(srv_rec *rec, const char *why, tk_err *err)
-{
-    bool damaged = false;
-    srv_rec_writer_close(&rec->writer);
-    tk_mutex_lock(&rec->reading);
-    (void)sqlite3_close(rec->reader);
-    rec->reader = NULL;
-    tinkc_code code = srv_rec_db_set_aside(rec->data, why, rec->config.log, err);
-    tk_mutex_unlock(&rec->reading);
-    for (tk_list *at = rec->all.next; at != &rec->all; at = at->next) {
-        TK_CONTAINER_OF(at, srv_rec_run, link)->row = 0;
-    }
-    return code == TINKC_OK ? open_both(rec, &damaged, err) : code;
-}
-
-tinkc_code srv_rec_batch_open(srv_rec *rec)
-{
-    bool damaged = false;
-    tk_err err = TK_ERR_INIT;
-    if (atomic_load(&rec->works) ||
-        (rec->retry_ns != 0 && tk_clock_mono_ns(NULL) < rec->retry_ns)) {
-        return TINKC_OK;
-    }
-    tinkc_code code = open_both(rec, &damaged, &err);
-    if (code != TINKC_OK && damaged) {
-        tk_err why = err;
-        err = (tk_err)TK_ERR_INIT;
-        code = replace(rec, why.message, &err);
-    }
-    if (code != TINKC_OK) {
-        fail(rec, err.message);
-        return code;
-    }
-    atomic_store(&rec->works, true);
-    return TINKC_OK;
-}
 
 /* ---- runs ---- */
 
@@ -90,8 +23,8 @@ static void free_run(srv_rec *rec, srv_rec_run *run)
     tk_free(run->model);
     tk_free(run->name);
     tk_free(run->metadata);
+    hd_budget_give(rec->config.budget, rec->config.part, run->bytes);
     tk_free(run);
-    hd_budget_give(rec->config.budget, rec->config.part, sizeof(*run));
 }
 
 void srv_rec_batch_free_runs(srv_rec *rec)
@@ -110,17 +43,21 @@ static srv_rec_run *make_run(srv_rec *rec, const srv_rec_begin *begin, int64_t n
 {
     tk_err ignored = TK_ERR_INIT;
     tk_str rest = begin->run;
-    if (!hd_budget_take(rec->config.budget, rec->config.part, sizeof(srv_rec_run))) {
+    tk_str session = begin->session.n > 0 ? begin->session : tk_str_cut(&rest, ':');
+    size_t bytes = sizeof(srv_rec_run) + begin->run.n + session.n + begin->model.n +
+                   begin->name.n + begin->metadata.n + 5; /* with a NUL each */
+    if (!hd_budget_take(rec->config.budget, rec->config.part, bytes)) {
         return NULL;
     }
     srv_rec_run *run = tk_zalloc(sizeof(*run));
     if (run == NULL) {
-        hd_budget_give(rec->config.budget, rec->config.part, sizeof(*run));
+        hd_budget_give(rec->config.budget, rec->config.part, bytes);
         return NULL;
     }
+    run->bytes = bytes;
     tk_list_init(&run->link);
     run->id = dup(begin->run);
-    run->session = dup(begin->session.n > 0 ? begin->session : tk_str_cut(&rest, ':'));
+    run->session = dup(session);
     run->model = dup(begin->model);
     run->name = dup(begin->name);
     run->metadata = dup(begin->metadata);
@@ -412,6 +349,7 @@ static tinkc_code add_sample(srv_rec *rec, srv_rec_entry *entry, tk_err *err)
                                          &group, &id, err);
     }
     entry->group = code == TINKC_OK ? group : 0;
+    atomic_fetch_add(&rec->dropped, code != TINKC_OK);
     tk_buf_dispose(&text);
     return code;
 }
@@ -492,42 +430,15 @@ static tinkc_code trim(srv_rec *rec, tk_err *err)
     rec->trim_ns = now + TRIM_NS;
     rec->since_trim = 0;
     int64_t before_ms = tk_clock_wall_us(NULL) / 1000 - rec->config.keep_days * DAY_MS;
-    tinkc_code code =
-        srv_rec_writer_trim(&rec->writer, rec->config.limit_bytes, before_ms, err);
+    tinkc_code code = srv_rec_writer_measure(&rec->writer, recount, &bytes, err);
     if (code == TINKC_OK) {
-        code = srv_rec_writer_measure(&rec->writer, recount, &bytes, err);
+        code = srv_rec_writer_trim(&rec->writer, rec->config.limit_bytes, before_ms, err);
+    }
+    if (code == TINKC_OK) {
+        code = srv_rec_writer_measure(&rec->writer, false, &bytes, err);
     }
     atomic_store(&rec->bytes, (uint64_t)bytes);
     return code;
-}
-
-/* Ends the transaction; a failure is told once. */
-static void end_batch(srv_rec *rec, tinkc_code code, tk_err *err)
-{
-    if (code == TINKC_OK) {
-        code = srv_sql_exec(rec->writer.db, "COMMIT", err);
-    }
-    if (code == TINKC_OK) {
-        if (rec->warned) {
-            rec->warned = false;
-            tk_log_write(rec->config.log, TINKC_LOG_INFO, "console",
-                         "the disk takes recordings again");
-        }
-        return;
-    }
-    tk_err why = *err;
-    bool damaged = srv_rec_db_is_damaged(rec->writer.db);
-    *err = (tk_err)TK_ERR_INIT;
-    (void)!srv_sql_exec(rec->writer.db, "ROLLBACK", err);
-    for (tk_list *at = rec->all.next; at != &rec->all; at = at->next) {
-        TK_CONTAINER_OF(at, srv_rec_run, link)->row = 0; /* perhaps it was not written */
-    }
-    *err = (tk_err)TK_ERR_INIT;
-    if (damaged && replace(rec, why.message, err) == TINKC_OK) {
-        atomic_store(&rec->works, true);
-        return;
-    }
-    fail(rec, why.message);
 }
 
 /* Tells what can be read now. */
@@ -552,11 +463,16 @@ static void tell(srv_rec *rec, const srv_rec_entry *entry)
     }
 }
 
-static void finish(srv_rec *rec, tk_list *applied)
+/* Tells and frees what was applied; what is not kept was never there. */
+static void finish(srv_rec *rec, tk_list *applied, bool is_kept)
 {
     tk_list *node;
     while ((node = tk_list_pop_front(applied)) != NULL) {
         srv_rec_entry *entry = TK_CONTAINER_OF(node, srv_rec_entry, link);
+        if (!is_kept && entry->group > 0) {
+            entry->group = 0;
+            atomic_fetch_add(&rec->dropped, 1);
+        }
         tell(rec, entry);
         srv_rec_entry_free(rec, entry);
     }
@@ -569,7 +485,7 @@ void srv_rec_batch_run(srv_rec *rec, tk_list *batch)
     tk_list_init(&applied);
     tk_err err = TK_ERR_INIT;
     tinkc_code code = TINKC_OK;
-    (void)srv_rec_batch_open(rec);
+    (void)srv_rec_disk_open(rec);
     bool is_open = atomic_load(&rec->works);
     if (is_open) {
         code = srv_sql_exec(rec->writer.db, "BEGIN IMMEDIATE", &err);
@@ -594,10 +510,8 @@ void srv_rec_batch_run(srv_rec *rec, tk_list *batch)
     if (is_open && code == TINKC_OK) {
         code = trim(rec, &err);
     }
-    if (is_open) {
-        end_batch(rec, code, &err);
-    }
-    finish(rec, &applied);
+    bool is_kept = is_open && srv_rec_disk_end(rec, code, &err);
+    finish(rec, &applied, is_kept);
 }
 
 bool srv_rec_batch_rest(srv_rec *rec)

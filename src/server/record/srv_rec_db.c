@@ -64,6 +64,11 @@ bool srv_rec_db_is_damaged(sqlite3 *db)
     return code == SQLITE_CORRUPT || code == SQLITE_NOTADB;
 }
 
+bool srv_rec_db_is_busy(sqlite3 *db)
+{
+    return db != NULL && (sqlite3_errcode(db) & 0xFF) == SQLITE_BUSY;
+}
+
 static tinkc_code make_schema(sqlite3 *db, tk_err *err)
 {
     tinkc_code code = srv_sql_exec(db, "BEGIN IMMEDIATE", err);

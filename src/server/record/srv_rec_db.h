@@ -17,6 +17,9 @@ TK_NODISCARD tinkc_code srv_rec_db_open(sqlite3 **out, const char *data, bool *d
 /* Whether the last failure of a connection means that the file is damaged. */
 bool srv_rec_db_is_damaged(sqlite3 *db);
 
+/* Whether it failed because another has the database. */
+bool srv_rec_db_is_busy(sqlite3 *db);
+
 /* Moves its files aside; no connection may be open. */
 TK_NODISCARD tinkc_code srv_rec_db_set_aside(const char *data, const char *why,
                                              tk_log *log, tk_err *err);

@@ -32,6 +32,7 @@ typedef struct srv_rec_entry {
     int64_t time_ms, mono_ns;
     int64_t
         group; /* of a SAMPLE that was written, the id of its first sequence; else 0 */
+    size_t n_prompt; /* of a SAMPLE, with what was not kept of it */
     union {
         srv_rec_begin begin;
         struct {
@@ -54,6 +55,7 @@ typedef struct srv_rec_summary {
 
 typedef struct srv_rec_run {
     tk_list link; /* in srv_rec.runs */
+    size_t bytes; /* counted */
     char *id, *session, *model, *name, *metadata;
     char checkpoint[SRV_REC_NAME_BYTES]; /* name of the last one, or "" */
     int64_t rank, created_ms, updated_ms;
@@ -83,7 +85,8 @@ enum {
 };
 
 typedef struct srv_rec_writer {
-    sqlite3 *db; /* NULL = not open */
+    sqlite3 *db;           /* NULL = not open */
+    const tk_list *loaded; /* srv_rec_run: one that is deleted has no row any more */
     srv_sql kept[SRV_REC_SQLS];
     int64_t samples_bytes;
 } srv_rec_writer;
@@ -154,7 +157,11 @@ void srv_rec_batch_run(srv_rec *rec, tk_list *batch);
 /* Runs that have become idle; returns whether any is training. */
 bool srv_rec_batch_rest(srv_rec *rec);
 void srv_rec_batch_free_runs(srv_rec *rec);
+
 /* Opens both connections, if it is time to; why not is logged once, and returned. */
-tinkc_code srv_rec_batch_open(srv_rec *rec);
+tinkc_code srv_rec_disk_open(srv_rec *rec);
+/* Ends the transaction, which is undone unless `code` is TINKC_OK; returns whether what was
+ * written is kept. */
+bool srv_rec_disk_end(srv_rec *rec, tinkc_code code, tk_err *err);
 
 #endif

@@ -219,23 +219,43 @@ static tinkc_code read_span(const walk *w, int64_t span[2], tk_err *err)
     return srv_sql_done(&sql, err);
 }
 
-/* Time or tokens of the first step from `step` on; infinite after the last one. */
-static tinkc_code value_at(const walk *w, int64_t step, double *out, tk_err *err)
+/* Reads where the first row of a level ends that ends at `step` or after it, and its time or
+ * tokens; both stay when there is none. */
+static tinkc_code read_end(const walk *w, int64_t level, int64_t step, int64_t *end,
+                           int64_t *value, tk_err *err)
 {
     srv_sql sql;
-    *out = (double)INFINITY;
     srv_sql_begin(&sql, w->db,
                   w->query->by == CON_BY_TIME
-                      ? "SELECT time_ms FROM points WHERE run = ? AND level = 0 AND"
-                        " first >= ? ORDER BY first LIMIT 1"
-                      : "SELECT tokens FROM points WHERE run = ? AND level = 0 AND"
-                        " first >= ? ORDER BY first LIMIT 1");
+                      ? "SELECT step, time_ms FROM points WHERE run = ?1 AND level = ?2"
+                        " AND first >= coalesce((SELECT max(first) FROM points WHERE run"
+                        " = ?1 AND level = ?2 AND first <= ?3), 0) AND step >= ?3"
+                        " ORDER BY first LIMIT 1"
+                      : "SELECT step, tokens FROM points WHERE run = ?1 AND level = ?2"
+                        " AND first >= coalesce((SELECT max(first) FROM points WHERE run"
+                        " = ?1 AND level = ?2 AND first <= ?3), 0) AND step >= ?3"
+                        " ORDER BY first LIMIT 1");
     srv_sql_i64(&sql, w->run);
+    srv_sql_i64(&sql, level);
     srv_sql_i64(&sql, step);
-    if (srv_sql_row(&sql)) {
-        *out = (double)srv_sql_get_i64(&sql, 0);
+    if (srv_sql_row(&sql) && srv_sql_get_i64(&sql, 0) < *end) {
+        *end = srv_sql_get_i64(&sql, 0);
+        *value = srv_sql_get_i64(&sql, 1);
     }
     return srv_sql_done(&sql, err);
+}
+
+/* Time or tokens of the first step from `step` on of which they are known: of the row that
+ * ends first, of any level. Infinite after the last one. */
+static tinkc_code value_at(const walk *w, int64_t step, double *out, tk_err *err)
+{
+    tinkc_code code = TINKC_OK;
+    int64_t end = INT64_MAX, value = 0;
+    for (int64_t k = 0; code == TINKC_OK && end > step && k < SRV_REC_LEVELS; k++) {
+        code = read_end(w, k, step, &end, &value, err);
+    }
+    *out = end < INT64_MAX ? (double)value : (double)INFINITY;
+    return code;
 }
 
 /* Finds the first step whose value is at least `bound`, or above it. */

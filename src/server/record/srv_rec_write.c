@@ -198,7 +198,7 @@ tinkc_code srv_rec_writer_put_sample(srv_rec_writer *writer, const srv_rec_entry
     srv_sql_text(sql, given(sample->path));
     srv_sql_text(sql, given(sample->sampler));
     srv_sql_i64(sql, sequence->stopped);
-    srv_sql_i64(sql, (int64_t)sample->n_prompt);
+    srv_sql_i64(sql, (int64_t)entry->n_prompt);
     srv_sql_i64(sql, (int64_t)sequence->n);
     srv_sql_double(sql, mean_of(sequence));
     srv_sql_i64(sql, bytes);
@@ -288,8 +288,20 @@ static tinkc_code trim_samples(srv_rec_writer *writer, int64_t keep, int64_t bef
     return code;
 }
 
-static tinkc_code delete_run(sqlite3 *db, int64_t row, tk_err *err)
+/* The number of a row that was deleted is given to the next run. One that is loaded takes a
+ * new one when it goes on: until then it stays away, or it would be deleted again. */
+static void forget_row(const srv_rec_writer *writer, int64_t row)
 {
+    for (tk_list *at = writer->loaded->next; at != writer->loaded; at = at->next) {
+        srv_rec_run *run = TK_CONTAINER_OF(at, srv_rec_run, link);
+        run->row = run->row == row ? 0 : run->row;
+    }
+}
+
+static tinkc_code delete_run(srv_rec_writer *writer, int64_t row, tk_err *err)
+{
+    sqlite3 *db = writer->db;
+    forget_row(writer, row);
     tinkc_code code = run_with(db, "DELETE FROM points WHERE run = ?", &row, 1, err);
     if (code == TINKC_OK) {
         code = run_with(db, "DELETE FROM metrics WHERE run = ?", &row, 1, err);
@@ -313,7 +325,7 @@ static tinkc_code trim_old_runs(srv_rec_writer *writer, int64_t before_ms, tk_er
         row = srv_sql_get_i64(&sql, 0);
     }
     tinkc_code code = srv_sql_done(&sql, err);
-    return code == TINKC_OK && row > 0 ? delete_run(writer->db, row, err) : code;
+    return code == TINKC_OK && row > 0 ? delete_run(writer, row, err) : code;
 }
 
 /* Deletes the oldest rows of a level that the next one has, too: minimum and maximum stay.
@@ -391,7 +403,7 @@ static tinkc_code drop_oldest(srv_rec_writer *writer, tk_err *err)
         code = srv_rec_db_number(&row, writer->db,
                                  "SELECT row FROM runs ORDER BY updated_ms LIMIT 1", err);
     }
-    return code == TINKC_OK && row > 0 ? delete_run(writer->db, row, err) : code;
+    return code == TINKC_OK && row > 0 ? delete_run(writer, row, err) : code;
 }
 
 /* Makes the series smaller: the finest level first, of the oldest runs first. */

@@ -181,11 +181,12 @@ hd_verdict srv_model_submit_new(hd_request *request, srv_job *job,
     } else if (code == TINKC_OK) {
         tk_mutex_lock(&server->lock);
         out = enter(server, model, job, spec, &future);
+        if (out.entered) { /* before anybody can find it, and end it */
+            srv_note_begin(server, &note);
+        }
         tk_mutex_unlock(&server->lock);
     }
-    if (out.entered) {
-        srv_note_begin(server, &note);
-    } else {
+    if (!out.entered) {
         free_model(server, model);
         srv_job_free(job);
     }

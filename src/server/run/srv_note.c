@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/utf8.h"
 #include "server/record/srv_rec.h"
 #include "server/run/srv_state.h"
 #include "server/store/srv_store.h"
@@ -166,7 +167,7 @@ void srv_note_prepare(srv_note_run *run, srv *server, const srv_model_spec *spec
                               &ignored) == TINKC_OK) {
         run->name = session.display_name;
     }
-    run->name.n = TK_MIN(run->name.n, (size_t)NAME_BYTES);
+    run->name = tk_utf8_cut(run->name, NAME_BYTES);
 }
 
 void srv_note_begin(srv *server, const srv_note_run *run)

@@ -99,12 +99,12 @@ static inline size_t recfix_size(const recfix *it)
 #define RECFIX_RUN   TK_STR("0f0c:train:0")
 #define RECFIX_MODEL TK_STR("base")
 
-/* One step: the loss per token is `loss`. */
-static inline void recfix_step(srv_rec *rec, int64_t step, double loss)
+/* One step of a run: the loss per token is `loss`. */
+static inline void recfix_step_of(srv_rec *rec, tk_str run, int64_t step, double loss)
 {
     const srv_rec_metric metrics[] = {{TK_STR("ppo_kl_div:mean"), loss / 2},
                                       {TK_STR("count:sum"), 1.0}};
-    const srv_rec_train train = {.run = RECFIX_RUN,
+    const srv_rec_train train = {.run = run,
                                  .model = RECFIX_MODEL,
                                  .loss_sum = loss * 4,
                                  .weight = 4,
@@ -112,7 +112,7 @@ static inline void recfix_step(srv_rec *rec, int64_t step, double loss)
                                  .seconds = 0.001,
                                  .metrics = metrics,
                                  .n_metrics = 2};
-    const srv_rec_optim optim = {.run = RECFIX_RUN,
+    const srv_rec_optim optim = {.run = run,
                                  .model = RECFIX_MODEL,
                                  .step = step,
                                  .lr = 1e-4,
@@ -120,6 +120,11 @@ static inline void recfix_step(srv_rec *rec, int64_t step, double loss)
                                  .seconds = 0.0001};
     srv_rec_add_train(rec, &train);
     srv_rec_add_optim(rec, &optim);
+}
+
+static inline void recfix_step(srv_rec *rec, int64_t step, double loss)
+{
+    recfix_step_of(rec, RECFIX_RUN, step, loss);
 }
 
 static inline void recfix_begin(srv_rec *rec)
@@ -133,14 +138,15 @@ static inline void recfix_begin(srv_rec *rec)
     srv_rec_begin_run(rec, &begin);
 }
 
-/* Reads the series of a metric. */
-static inline con_series recfix_series(recfix *it, const char *name, con_by by,
-                                       double from, double to, size_t points)
+/* Reads the series of a run's metric. */
+static inline con_series recfix_series_of(recfix *it, tk_str run, const char *name,
+                                          con_by by, double from, double to,
+                                          size_t points)
 {
     tk_err err = TK_ERR_INIT;
     tk_str names[] = {tk_str_of(name)};
     con_series_list list = {0};
-    const con_series_query query = {.run = RECFIX_RUN,
+    const con_series_query query = {.run = run,
                                     .names = names,
                                     .n_names = 1,
                                     .by = by,
@@ -154,5 +160,58 @@ static inline con_series recfix_series(recfix *it, const char *name, con_by by,
     assert_int_equal(list.n, 1);
     return list.p[0];
 }
+
+static inline con_series recfix_series(recfix *it, const char *name, con_by by,
+                                       double from, double to, size_t points)
+{
+    return recfix_series_of(it, RECFIX_RUN, name, by, from, to, points);
+}
+
+/* The run, of which there is one. */
+static inline con_run recfix_only_run(recfix *it)
+{
+    tk_err err = TK_ERR_INIT;
+    con_runs runs = {0};
+    const con_runs_query query = {.limit = 10, .search = TK_STR("")};
+    assert_int_equal(srv_rec_read_runs(&runs, it->rec, &it->arena, &query, &err),
+                     TINKC_OK);
+    assert_int_equal(runs.n, 1);
+    assert_int_equal(runs.total, 1);
+    return runs.p[0];
+}
+
+/* ---- samples ---- */
+
+static inline void recfix_add_sample(srv_rec *rec, int32_t first, size_t n)
+{
+    static const int32_t prompt[] = {1, 2, 3};
+    int32_t ids[3] = {first, 100, 101};
+    float logprobs[3] = {-1.0F, -2.0F, -3.0F};
+    srv_rec_sequence sequences[4];
+    for (size_t i = 0; i < n; i++) {
+        sequences[i] = (srv_rec_sequence){ids, logprobs, 3, i == 0};
+    }
+    const srv_rec_sample sample = {.model = RECFIX_MODEL,
+                                   .path = TK_STR("tinker://0f0c:train:0/weights/x"),
+                                   .sampler = TK_STR("s"),
+                                   .tok = "",
+                                   .prompt = prompt,
+                                   .n_prompt = 3,
+                                   .sequences = sequences,
+                                   .n = n};
+    srv_rec_add_sample(rec, &sample);
+}
+
+static inline con_samples recfix_samples(recfix *it, const con_samples_query *query)
+{
+    tk_err err = TK_ERR_INIT;
+    con_samples out;
+    assert_int_equal(srv_rec_read_samples(&out, it->rec, &it->arena, query, &err),
+                     TINKC_OK);
+    return out;
+}
+
+static const con_samples_query recfix_everything = {
+    .limit = 100, .before = INT64_MAX, .group = CON_UNKNOWN};
 
 #endif

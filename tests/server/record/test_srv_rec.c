@@ -1,30 +1,12 @@
-/* What the recorder keeps of runs and samples, and what it does when the disk, the queue or
- * the database does not. */
+/* What the recorder keeps of runs and samples, and what it does when the queue has no room. */
 #include "server/record/srv_rec.h"
 
-#include <fcntl.h>
 #include <math.h>
-#include <signal.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 
 #include "base/thread.h"
 #include "recfix.h"
 #include "server/store/srv_sql.h"
 #include "support/failmem.h"
-
-static con_run only_run(recfix *it)
-{
-    tk_err err = TK_ERR_INIT;
-    con_runs runs = {0};
-    const con_runs_query query = {.limit = 10, .search = TK_STR("")};
-    assert_int_equal(srv_rec_read_runs(&runs, it->rec, &it->arena, &query, &err),
-                     TINKC_OK);
-    assert_int_equal(runs.n, 1);
-    assert_int_equal(runs.total, 1);
-    return runs.p[0];
-}
 
 static void test_srv_rec_runs(void **state)
 {
@@ -39,7 +21,7 @@ static void test_srv_rec_runs(void **state)
     recfix_step(it.rec, 3, 1.0);
     srv_rec_add_checkpoint(it.rec, RECFIX_RUN, TK_STR("weights/x"), 3);
     srv_rec_flush(it.rec);
-    con_run run = only_run(&it);
+    con_run run = recfix_only_run(&it);
     assert_true(tk_str_eq(run.id, RECFIX_RUN) && tk_str_is(run.name, "demo"));
     assert_true(tk_str_is(run.session, "0f0c") && tk_str_is(run.model, "base"));
     assert_true(tk_str_is(run.metadata, "{\"a\":1}"));
@@ -61,7 +43,7 @@ static void test_srv_rec_runs(void **state)
     srv_rec_end_run(it.rec, RECFIX_RUN);
     recfix_close(&it);
     recfix_open(&it, NULL);
-    assert_int_equal(only_run(&it).step, 3);
+    assert_int_equal(recfix_only_run(&it).step, 3);
     recfix_close(&it);
     recfix_remove(&it);
 }
@@ -89,8 +71,8 @@ static void test_srv_rec_step_of_several_requests(void **state)
     srv_rec_add_train(it.rec, &train);
     srv_rec_add_optim(it.rec, &optim);
     srv_rec_flush(it.rec);
-    assert_true(only_run(&it).loss == 3.0 && only_run(&it).tokens == 24);
-    assert_true(tk_str_eq(only_run(&it).name, RECFIX_RUN));
+    assert_true(recfix_only_run(&it).loss == 3.0 && recfix_only_run(&it).tokens == 24);
+    assert_true(tk_str_eq(recfix_only_run(&it).name, RECFIX_RUN));
     assert_true(recfix_series(&it, "kl:mean", CON_BY_STEP, 0, 9, 9).p[0].mean == 3.0);
     assert_true(recfix_series(&it, "n:sum", CON_BY_STEP, 0, 9, 9).p[0].mean == 5.0);
     recfix_close(&it);
@@ -99,51 +81,19 @@ static void test_srv_rec_step_of_several_requests(void **state)
 
 /* ---- samples ---- */
 
-static void add_sample(srv_rec *rec, int32_t first, size_t n)
-{
-    static const int32_t prompt[] = {1, 2, 3};
-    int32_t ids[3] = {first, 100, 101};
-    float logprobs[3] = {-1.0F, -2.0F, -3.0F};
-    srv_rec_sequence sequences[4];
-    for (size_t i = 0; i < n; i++) {
-        sequences[i] = (srv_rec_sequence){ids, logprobs, 3, i == 0};
-    }
-    const srv_rec_sample sample = {.model = RECFIX_MODEL,
-                                   .path = TK_STR("tinker://0f0c:train:0/weights/x"),
-                                   .sampler = TK_STR("s"),
-                                   .tok = "",
-                                   .prompt = prompt,
-                                   .n_prompt = 3,
-                                   .sequences = sequences,
-                                   .n = n};
-    srv_rec_add_sample(rec, &sample);
-}
-
-static con_samples list(recfix *it, const con_samples_query *query)
-{
-    tk_err err = TK_ERR_INIT;
-    con_samples out;
-    assert_int_equal(srv_rec_read_samples(&out, it->rec, &it->arena, query, &err),
-                     TINKC_OK);
-    return out;
-}
-
-static const con_samples_query everything = {
-    .limit = 100, .before = INT64_MAX, .group = CON_UNKNOWN};
-
 static void test_srv_rec_samples(void **state)
 {
     recfix it;
     tk_err err = TK_ERR_INIT;
     con_sample_details one;
-    con_samples_query query = everything;
+    con_samples_query query = recfix_everything;
     int64_t n = 0;
     recfix_make(&it);
     recfix_open(&it, NULL);
-    add_sample(it.rec, 7, 3);
-    add_sample(it.rec, 9, 1);
+    recfix_add_sample(it.rec, 7, 3);
+    recfix_add_sample(it.rec, 9, 1);
     srv_rec_flush(it.rec);
-    con_samples all = list(&it, &query);
+    con_samples all = recfix_samples(&it, &query);
     assert_int_equal(all.n, 4);
     assert_true(all.recording && !all.more);
     assert_true(all.p[0].id == 4 && all.p[0].group == 4 && all.p[3].group == 1);
@@ -152,18 +102,18 @@ static void test_srv_rec_samples(void **state)
     assert_true(tk_str_is(all.p[0].run, "0f0c:train:0") && all.p[0].mean_logprob == -2.0);
     assert_true(all.p[3].stopped && !all.p[2].stopped);
     query.search = TK_STR("<b>7");
-    assert_int_equal(list(&it, &query).n, 3);
+    assert_int_equal(recfix_samples(&it, &query).n, 3);
     query.search = TK_STR("%");
-    assert_int_equal(list(&it, &query).n, 0);
-    query = everything;
+    assert_int_equal(recfix_samples(&it, &query).n, 0);
+    query = recfix_everything;
     query.group = 1;
-    assert_int_equal(list(&it, &query).n, 3);
-    query = everything;
+    assert_int_equal(recfix_samples(&it, &query).n, 3);
+    query = recfix_everything;
     query.limit = 3;
-    all = list(&it, &query);
+    all = recfix_samples(&it, &query);
     assert_true(all.n == 3 && all.more && all.next == 2);
     query.before = all.next;
-    assert_int_equal(list(&it, &query).n, 1);
+    assert_int_equal(recfix_samples(&it, &query).n, 1);
     assert_int_equal(srv_rec_read_sample(&one, it.rec, &it.arena, 3, &err), TINKC_OK);
     assert_true(one.prompt.n == 3 && one.prompt.ids[2] == 3 && one.output.n == 3 &&
                 one.output.logprobs[1] == -2.0F);
@@ -171,10 +121,10 @@ static void test_srv_rec_samples(void **state)
     assert_int_equal(n, 1);
     assert_int_equal(srv_rec_read_sample(&one, it.rec, &it.arena, 3, &err),
                      TINKC_E_MISSING);
-    add_sample(it.rec, 9, 1); /* not written yet: it goes, too */
+    recfix_add_sample(it.rec, 9, 1); /* not written yet: it goes, too */
     assert_int_equal(srv_rec_forget(it.rec, &n, CON_UNKNOWN, &err), TINKC_OK);
     assert_int_equal(n, 4);
-    assert_int_equal(list(&it, &everything).n, 0);
+    assert_int_equal(recfix_samples(&it, &recfix_everything).n, 0);
     recfix_close(&it);
     recfix_remove(&it);
 }
@@ -185,12 +135,12 @@ static void test_srv_rec_no_samples(void **state)
     recfix it;
     recfix_make(&it);
     recfix_open(&it, &none);
-    add_sample(it.rec, 7, 1);
+    recfix_add_sample(it.rec, 7, 1);
     recfix_step(it.rec, 1, 1.0);
     srv_rec_flush(it.rec);
-    con_samples all = list(&it, &everything);
+    con_samples all = recfix_samples(&it, &recfix_everything);
     assert_true(all.n == 0 && !all.recording);
-    assert_int_equal(only_run(&it).step, 1);
+    assert_int_equal(recfix_only_run(&it).step, 1);
     recfix_close(&it);
     recfix_remove(&it);
 }
@@ -219,12 +169,55 @@ static void test_srv_rec_samples_are_bounded(void **state)
     tk_err err = TK_ERR_INIT;
     int64_t n = 0;
     assert_int_equal(srv_rec_forget(it.rec, &n, 1, &err), TINKC_OK);
-    add_sample(it.rec, 7, 1); /* the limits are looked at after a deletion */
+    recfix_add_sample(it.rec, 7, 1); /* the limits are looked at after a deletion */
     srv_rec_flush(it.rec);
-    con_samples all = list(&it, &everything);
+    con_samples all = recfix_samples(&it, &recfix_everything);
     assert_true(all.n > 5 && all.n < 60); /* of 160 KB each, in half of 8 MiB */
     assert_int_equal(all.p[1].id, 400);   /* the newest ones */
+    assert_int_equal(all.p[1].prompt_tokens, 40000);
     assert_true(recfix_size(&it) < SRV_REC_LIMIT_MIN + 16 * TK_MIB);
+    recfix_close(&it);
+    recfix_remove(&it);
+}
+
+static void run_sql(const recfix *it, const char *sql)
+{
+    char path[128];
+    sqlite3 *db = NULL;
+    (void)snprintf(path, sizeof(path), "%s/console.db", it->data);
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_busy_timeout(db, 10000), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+/* A run that is deleted while it is loaded comes back when it goes on, and not in the place
+ * of another. */
+static void test_srv_rec_loaded_runs_are_deleted(void **state)
+{
+    const tk_str old = TK_STR("old:train:0"), next = TK_STR("next:train:0");
+    recfix it;
+    tk_err err = TK_ERR_INIT;
+    int64_t n = 0;
+    recfix_make(&it);
+    recfix_open(&it, NULL);
+    recfix_step(it.rec, 1, 1.0);
+    recfix_step_of(it.rec, old, 1, 2.0);
+    srv_rec_flush(it.rec);
+    run_sql(&it, "UPDATE runs SET updated_ms = 1 WHERE id = 'old:train:0'");
+    assert_int_equal(srv_rec_forget(it.rec, &n, CON_UNKNOWN, &err), TINKC_OK);
+    recfix_step(it.rec, 2, 1.0); /* the limits are looked at after a deletion */
+    srv_rec_flush(it.rec);
+    assert_int_equal(recfix_only_run(&it).step, 2);
+    recfix_step_of(it.rec, next, 5, 4.0); /* has the row that is free again */
+    srv_rec_flush(it.rec);
+    recfix_step_of(it.rec, old, 2, 3.0);
+    srv_rec_flush(it.rec);
+    con_series s = recfix_series_of(&it, next, "loss", CON_BY_STEP, 0, 9, 9);
+    assert_int_equal(s.total, 1);
+    s = recfix_series_of(&it, old, "loss", CON_BY_STEP, 0, 9, 9);
+    assert_int_equal(s.total, 1);
+    assert_true(s.p[0].step == 2 && s.p[0].mean == 3.0);
     recfix_close(&it);
     recfix_remove(&it);
 }
@@ -251,134 +244,36 @@ static void test_srv_rec_queue_is_bounded(void **state)
     recfix_remove(&it);
 }
 
-/* ---- disks ---- */
-
-/* Each of these in the place of the database: one warning, and nothing else happens; what is
- * no database is moved aside, and recording goes on. */
-static void test_srv_rec_other_things_in_its_place(void **state)
+/* The end of a run is heard although nothing else is, and with it all of the run's memory
+ * is given back. */
+static void test_srv_rec_end_finds_room(void **state)
 {
-    static const char *const commands[] = {
-        "mkdir $D/console.db",
-        "printf hello > $D/console.db",
-        "head -c 100000 /dev/urandom > $D/console.db",
-        "printf 'SQLite format 3\\0garbage' > $D/console.db",
-        ": > $D/console.db",
-        "ln -s $D/missing/place $D/console.db",
-    };
-    for (size_t i = 0; i < TK_ARRAY_LEN(commands); i++) {
-        recfix it;
-        char command[256];
-        srv_rec_stats stats;
-        recfix_make(&it);
-        (void)snprintf(command, sizeof(command), "D=%s; %s", it.data, commands[i]);
-        assert_int_equal(system(command), 0);
-        recfix_open(&it, NULL);
-        recfix_begin(it.rec);
-        recfix_step(it.rec, 1, 1.0);
-        recfix_step(it.rec, 2, 1.0);
-        srv_rec_flush(it.rec);
-        srv_rec_get_stats(it.rec, &stats);
-        bool fails = i == 0 || i == 5;
-        if (stats.works == fails || (fails && atomic_load(&it.warnings) != 1)) {
-            fail_msg("%s: works %d, %d warnings", command, stats.works,
-                     atomic_load(&it.warnings));
-        }
-        if (!fails) {
-            assert_int_equal(only_run(&it).step, 2);
-        }
-        recfix_close(&it);
-        recfix_remove(&it);
-    }
-}
-
-/* Runs in a child of its own, whose files cannot grow. */
-static void fill_the_disk(recfix *it)
-{
-    const struct rlimit limit = {300000, 300000};
-    srv_rec_stats stats;
-    (void)signal(SIGXFSZ, SIG_IGN);
-    recfix_open(it, NULL);
-    recfix_begin(it->rec);
-    recfix_step(it->rec, 1, 1.0);
-    srv_rec_flush(it->rec);
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
-    for (int64_t i = 2; i <= 20000; i++) {
-        recfix_step(it->rec, i, 1.0);
-        add_sample(it->rec, 7, 1);
-        if (i % 1000 == 0) {
-            srv_rec_flush(it->rec);
-        }
-    }
-    srv_rec_flush(it->rec);
-    srv_rec_get_stats(it->rec, &stats);
-    assert_false(stats.works);
-    assert_true(stats.dropped > 1000);
-    assert_int_equal(atomic_load(&it->warnings), 1);
-    assert_true(only_run(it).step >= 1); /* what is there can still be read */
-    recfix_close(it);
-}
-
-static void in_child(void (*run)(recfix *it), recfix *it, int want_signal)
-{
-    int status = 0;
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        run(it);
-        _exit(0);
-    }
-    assert_int_equal(waitpid(child, &status, 0), child);
-    if (want_signal != 0) {
-        assert_true(WIFSIGNALED(status) && WTERMSIG(status) == want_signal);
-    } else {
-        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    }
-}
-
-static void test_srv_rec_full_disk(void **state)
-{
+    static char metadata[60000];
+    const srv_rec_begin begin = {.run = RECFIX_RUN,
+                                 .session = TK_STR("0f0c"),
+                                 .model = RECFIX_MODEL,
+                                 .metadata = {metadata, sizeof(metadata)}};
     recfix it;
+    tk_err err = TK_ERR_INIT;
     recfix_make(&it);
-    in_child(fill_the_disk, &it, 0);
-    recfix_open(&it, NULL); /* there is room again */
-    assert_true(only_run(&it).step >= 1);
-    recfix_step(it.rec, 30000, 1.0);
-    srv_rec_flush(it.rec);
-    assert_int_equal(only_run(&it).step, 30000);
-    recfix_close(&it);
-    recfix_remove(&it);
-}
-
-static void record_and_die(recfix *it)
-{
-    recfix_open(it, NULL);
-    recfix_begin(it->rec);
-    for (int64_t i = 1; i <= 5000; i++) {
-        recfix_step(it->rec, i, 1.0);
-        if (i == 4000) {
-            srv_rec_flush(it->rec);
-        }
-    }
-    (void)kill(getpid(), SIGKILL);
-}
-
-/* kill -9: what was written is there, and the database is whole. */
-static void test_srv_rec_killed(void **state)
-{
-    recfix it;
-    recfix_make(&it);
-    for (int i = 0; i < 5; i++) {
-        in_child(record_and_die, &it, SIGKILL);
-    }
     recfix_open(&it, NULL);
-    assert_int_equal(atomic_load(&it.warnings), 0);
-    assert_true(only_run(&it).step >= 4000);
-    con_series s = recfix_series(&it, "loss", CON_BY_STEP, 1, 4000, 4000);
-    assert_int_equal(s.total, 4000);
+    memset(metadata, 'm', sizeof(metadata));
+    srv_rec_begin_run(it.rec, &begin);
+    srv_rec_flush(it.rec);
+    assert_true(atomic_load(&it.memory.used) > sizeof(metadata));
+    srv_rec_free(it.rec); /* one whose thread does not run */
+    const srv_rec_config config = {
+        .data = it.data, .log = it.log, .budget = &it.memory, .part = HD_PART_REQUESTS};
+    assert_int_equal(srv_rec_new(&it.rec, &config, &err), TINKC_OK);
+    srv_rec_begin_run(it.rec, &begin);
+    for (int64_t i = 1; i <= 20000; i++) {
+        recfix_step(it.rec, i, 1.0);
+    }
+    srv_rec_end_run(it.rec, RECFIX_RUN);
+    assert_int_equal(srv_rec_start(it.rec, NULL, &err), TINKC_OK);
+    srv_rec_flush(it.rec);
+    assert_int_equal(atomic_load(&it.memory.used), 0);
     recfix_close(&it);
-    char command[256];
-    (void)snprintf(command, sizeof(command), "ls -d %s/aside 2>/dev/null", it.data);
-    assert_int_not_equal(system(command), 0); /* nothing was moved aside */
     recfix_remove(&it);
 }
 
@@ -398,12 +293,12 @@ static bool read_everything(void *user)
     const srv_rec_config config = {
         .data = it->data, .budget = &it->memory, .part = HD_PART_REQUESTS};
     const con_runs_query query = {.limit = 10, .search = TK_STR("de")};
-    bool ok = srv_rec_new(&rec, &config, &err) == TINKC_OK &&
-              srv_rec_read_runs(&runs, rec, &arena, &query, &err) == TINKC_OK &&
-              runs.n == 1 &&
-              srv_rec_read_run(&details, rec, &arena, RECFIX_RUN, &err) == TINKC_OK &&
-              srv_rec_read_samples(&some, rec, &arena, &everything, &err) == TINKC_OK &&
-              some.n == 3 && srv_rec_read_sample(&one, rec, &arena, 1, &err) == TINKC_OK;
+    bool ok =
+        srv_rec_new(&rec, &config, &err) == TINKC_OK &&
+        srv_rec_read_runs(&runs, rec, &arena, &query, &err) == TINKC_OK && runs.n == 1 &&
+        srv_rec_read_run(&details, rec, &arena, RECFIX_RUN, &err) == TINKC_OK &&
+        srv_rec_read_samples(&some, rec, &arena, &recfix_everything, &err) == TINKC_OK &&
+        some.n == 3 && srv_rec_read_sample(&one, rec, &arena, 1, &err) == TINKC_OK;
     srv_rec_free(rec);
     tk_arena_dispose(&arena);
     return ok;
@@ -416,7 +311,7 @@ static void test_srv_rec_sweep(void **state)
     recfix_open(&it, NULL);
     recfix_begin(it.rec);
     recfix_step(it.rec, 1, 1.0);
-    add_sample(it.rec, 7, 3);
+    recfix_add_sample(it.rec, 7, 3);
     recfix_close(&it);
     hd_budget_init(&it.memory, TK_GIB, NULL);
     assert_true(failmem_sweep(read_everything, &it, 1) > 5);
@@ -429,7 +324,7 @@ static void keep_recording(void *user)
     recfix *it = user;
     for (int64_t i = 1; i <= 300; i++) {
         recfix_step(it->rec, i, 1.0);
-        add_sample(it->rec, (int32_t)i % 90, 2);
+        recfix_add_sample(it->rec, (int32_t)i % 90, 2);
     }
 }
 
@@ -446,14 +341,14 @@ static void test_srv_rec_threads(void **state)
     }
     for (int i = 0; i < 20; i++) {
         int64_t n = 0;
-        (void)list(&it, &everything);
+        (void)recfix_samples(&it, &recfix_everything);
         assert_int_equal(srv_rec_forget(it.rec, &n, i, &err), TINKC_OK);
     }
     for (size_t i = 0; i < TK_ARRAY_LEN(threads); i++) {
         tk_thread_join(&threads[i]);
     }
     srv_rec_flush(it.rec);
-    assert_true(only_run(&it).step >= 300);
+    assert_true(recfix_only_run(&it).step >= 300);
     recfix_close(&it);
     recfix_remove(&it);
 }
@@ -466,10 +361,9 @@ int main(void)
         cmocka_unit_test(test_srv_rec_samples),
         cmocka_unit_test(test_srv_rec_no_samples),
         cmocka_unit_test(test_srv_rec_samples_are_bounded),
+        cmocka_unit_test(test_srv_rec_loaded_runs_are_deleted),
         cmocka_unit_test(test_srv_rec_queue_is_bounded),
-        cmocka_unit_test(test_srv_rec_other_things_in_its_place),
-        cmocka_unit_test(test_srv_rec_full_disk),
-        cmocka_unit_test(test_srv_rec_killed),
+        cmocka_unit_test(test_srv_rec_end_finds_room),
         cmocka_unit_test(test_srv_rec_sweep),
         cmocka_unit_test(test_srv_rec_threads),
     };

@@ -132,6 +132,18 @@ static void test_srv_rec_series_are_bounded(void **state)
     }
     assert_true(min == found_min && max == found_max);
     assert_int_equal(s.total, STEPS);
+    /* ranges of tokens and of time, where the single steps are gone */
+    s = recfix_series(&it, "loss", CON_BY_STEP, 1, 4096, 4000);
+    assert_true(s.total == 4096 && s.n <= 512);
+    int64_t time_ms = s.p[s.n - 1].time_ms;
+    s = recfix_series(&it, "loss", CON_BY_TOKENS, 1, 40960, 100);
+    assert_true(s.total == 4096 && s.p[s.n - 1].step == 4096);
+    s = recfix_series(&it, "loss", CON_BY_TOKENS, 20481, 40960, 100);
+    assert_true(s.total == 2048 && s.p[s.n - 1].step == 4096);
+    s = recfix_series(&it, "loss", CON_BY_TOKENS, 20481, 40959, 100);
+    assert_true(s.total < 2048 && s.total >= 1536 && s.p[s.n - 1].tokens < 40960);
+    s = recfix_series(&it, "loss", CON_BY_TIME, 0, (double)time_ms, 100);
+    assert_true(s.total >= 4096 && s.p[s.n - 1].time_ms == time_ms);
     /* the last steps are all there */
     s = recfix_series(&it, "loss", CON_BY_STEP, STEPS - 99, STEPS, 100);
     assert_int_equal(s.n, 100);

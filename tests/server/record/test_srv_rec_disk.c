@@ -1,0 +1,248 @@
+/* What the recorder does when the disk or the database does not take what it writes. */
+#include "server/record/srv_rec.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "recfix.h"
+#include "server/store/srv_sql.h"
+
+/* Each of these in the place of the database: one warning, and nothing else happens; what is
+ * no database is moved aside, and recording goes on. */
+static void test_srv_rec_other_things_in_its_place(void **state)
+{
+    static const char *const commands[] = {
+        "mkdir $D/console.db",
+        "printf hello > $D/console.db",
+        "head -c 100000 /dev/urandom > $D/console.db",
+        "printf 'SQLite format 3\\0garbage' > $D/console.db",
+        ": > $D/console.db",
+        "ln -s $D/missing/place $D/console.db",
+    };
+    for (size_t i = 0; i < TK_ARRAY_LEN(commands); i++) {
+        recfix it;
+        char command[256];
+        srv_rec_stats stats;
+        recfix_make(&it);
+        (void)snprintf(command, sizeof(command), "D=%s; %s", it.data, commands[i]);
+        assert_int_equal(system(command), 0);
+        recfix_open(&it, NULL);
+        recfix_begin(it.rec);
+        recfix_step(it.rec, 1, 1.0);
+        recfix_step(it.rec, 2, 1.0);
+        srv_rec_flush(it.rec);
+        srv_rec_get_stats(it.rec, &stats);
+        bool fails = i == 0 || i == 5;
+        if (stats.works == fails || (fails && atomic_load(&it.warnings) != 1)) {
+            fail_msg("%s: works %d, %d warnings", command, stats.works,
+                     atomic_load(&it.warnings));
+        }
+        if (!fails) {
+            assert_int_equal(recfix_only_run(&it).step, 2);
+        }
+        recfix_close(&it);
+        recfix_remove(&it);
+    }
+}
+
+/* Somebody else has the database for a while: that is no failure of the disk. */
+static void test_srv_rec_busy(void **state)
+{
+    recfix it;
+    srv_rec_stats stats;
+    char path[128];
+    sqlite3 *db = NULL;
+    recfix_make(&it);
+    recfix_open(&it, NULL);
+    recfix_step(it.rec, 1, 1.0);
+    srv_rec_flush(it.rec);
+    (void)snprintf(path, sizeof(path), "%s/console.db", it.data);
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    recfix_add_sample(it.rec, 7, 1);
+    srv_rec_flush(it.rec);
+    srv_rec_get_stats(it.rec, &stats);
+    assert_int_equal(stats.dropped, 1);
+    assert_int_equal(sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    recfix_step(it.rec, 2, 1.0);
+    srv_rec_flush(it.rec);
+    srv_rec_get_stats(it.rec, &stats);
+    assert_true(stats.works);
+    assert_int_equal(atomic_load(&it.warnings), 0);
+    assert_int_equal(recfix_only_run(&it).step, 2);
+    recfix_close(&it);
+    recfix_remove(&it);
+}
+
+/* Runs in a child of its own, whose files cannot grow. */
+static void fill_the_disk(recfix *it)
+{
+    const struct rlimit limit = {300000, 300000};
+    srv_rec_stats stats;
+    (void)signal(SIGXFSZ, SIG_IGN);
+    recfix_open(it, NULL);
+    recfix_begin(it->rec);
+    recfix_step(it->rec, 1, 1.0);
+    srv_rec_flush(it->rec);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    for (int64_t i = 2; i <= 20000; i++) {
+        recfix_step(it->rec, i, 1.0);
+        recfix_add_sample(it->rec, 7, 1);
+        if (i % 1000 == 0) {
+            srv_rec_flush(it->rec);
+        }
+    }
+    srv_rec_flush(it->rec);
+    srv_rec_get_stats(it->rec, &stats);
+    assert_false(stats.works);
+    assert_true(stats.dropped > 1000);
+    assert_int_equal(atomic_load(&it->warnings), 1);
+    assert_true(recfix_only_run(it).step >= 1); /* what is there can still be read */
+    recfix_close(it);
+}
+
+static void in_child(void (*run)(recfix *it), recfix *it, int want_signal)
+{
+    int status = 0;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        run(it);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (want_signal != 0) {
+        assert_true(WIFSIGNALED(status) && WTERMSIG(status) == want_signal);
+    } else {
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+}
+
+static void test_srv_rec_full_disk(void **state)
+{
+    recfix it;
+    recfix_make(&it);
+    in_child(fill_the_disk, &it, 0);
+    recfix_open(&it, NULL); /* there is room again */
+    assert_true(recfix_only_run(&it).step >= 1);
+    recfix_step(it.rec, 30000, 1.0);
+    srv_rec_flush(it.rec);
+    assert_int_equal(recfix_only_run(&it).step, 30000);
+    recfix_close(&it);
+    recfix_remove(&it);
+}
+
+/* A sample of about 160 KB. */
+static void add_large_sample(srv_rec *rec)
+{
+    static int32_t ids[20000];
+    static float logprobs[20000];
+    const srv_rec_sequence sequence = {ids, logprobs, TK_ARRAY_LEN(ids), true};
+    const srv_rec_sample sample = {.model = RECFIX_MODEL, .sequences = &sequence, .n = 1};
+    srv_rec_add_sample(rec, &sample);
+}
+
+/* Lets the files of this process grow by `more` bytes beyond the database's log. */
+static void limit_files(const recfix *it, size_t more)
+{
+    char path[128];
+    struct stat st;
+    (void)snprintf(path, sizeof(path), "%s/console.db-wal", it->data);
+    assert_int_equal(stat(path, &st), 0);
+    const struct rlimit limit = {(rlim_t)st.st_size + more, RLIM_INFINITY};
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+/* Runs in a child of its own. What was not written does not count as samples, and neither
+ * does it count as written. */
+static void fill_and_empty_the_disk(recfix *it)
+{
+    const srv_rec_config config = {.limit_bytes = SRV_REC_LIMIT_MIN, .retry_ns = 1};
+    const struct rlimit none = {RLIM_INFINITY, RLIM_INFINITY};
+    srv_rec_stats stats;
+    (void)signal(SIGXFSZ, SIG_IGN);
+    recfix_open(it, &config);
+    for (int i = 0; i < 6; i++) {
+        add_large_sample(it->rec);
+    }
+    srv_rec_flush(it->rec);
+    limit_files(it, 0);
+    for (int i = 0; i < 5; i++) { /* of 2 MB each */
+        for (int k = 0; k < 12; k++) {
+            add_large_sample(it->rec);
+        }
+        srv_rec_flush(it->rec);
+    }
+    recfix_step(it->rec, 1, 1.0);
+    srv_rec_flush(it->rec);
+    srv_rec_get_stats(it->rec, &stats);
+    assert_false(stats.works);
+    assert_int_equal(stats.dropped, 60);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+    for (int i = 0; i < 4; i++) { /* more than half a MB: the limits are looked at */
+        add_large_sample(it->rec);
+    }
+    srv_rec_flush(it->rec);
+    srv_rec_get_stats(it->rec, &stats);
+    assert_true(stats.works);
+    assert_int_equal(recfix_samples(it, &recfix_everything).n, 10);
+    assert_int_equal(recfix_only_run(it).step,
+                     1); /* although it did nothing since then */
+    recfix_close(it);
+}
+
+static void test_srv_rec_full_disk_is_emptied(void **state)
+{
+    recfix it;
+    recfix_make(&it);
+    in_child(fill_and_empty_the_disk, &it, 0);
+    recfix_remove(&it);
+}
+
+static void record_and_die(recfix *it)
+{
+    recfix_open(it, NULL);
+    recfix_begin(it->rec);
+    for (int64_t i = 1; i <= 5000; i++) {
+        recfix_step(it->rec, i, 1.0);
+        if (i == 4000) {
+            srv_rec_flush(it->rec);
+        }
+    }
+    (void)kill(getpid(), SIGKILL);
+}
+
+/* kill -9: what was written is there, and the database is whole. */
+static void test_srv_rec_killed(void **state)
+{
+    recfix it;
+    recfix_make(&it);
+    for (int i = 0; i < 5; i++) {
+        in_child(record_and_die, &it, SIGKILL);
+    }
+    recfix_open(&it, NULL);
+    assert_int_equal(atomic_load(&it.warnings), 0);
+    assert_true(recfix_only_run(&it).step >= 4000);
+    con_series s = recfix_series(&it, "loss", CON_BY_STEP, 1, 4000, 4000);
+    assert_int_equal(s.total, 4000);
+    recfix_close(&it);
+    char command[256];
+    (void)snprintf(command, sizeof(command), "ls -d %s/aside 2>/dev/null", it.data);
+    assert_int_not_equal(system(command), 0); /* nothing was moved aside */
+    recfix_remove(&it);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_srv_rec_other_things_in_its_place),
+        cmocka_unit_test(test_srv_rec_busy),
+        cmocka_unit_test(test_srv_rec_full_disk),
+        cmocka_unit_test(test_srv_rec_full_disk_is_emptied),
+        cmocka_unit_test(test_srv_rec_killed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
