@@ -16,7 +16,10 @@
 #include "cli/rl/rl_keeper.h"
 
 #define SEND_SECONDS 30 /* for a keeper to take its job */
-#define REPORT_BYTES (sizeof(rl_report) + RL_AGENT_OUT_BYTES + RL_AGENT_ERR_BYTES)
+#define CHUNK_BYTES  4096
+/* the longest report, and room for the read that finds its end */
+#define REPORT_BYTES                                                                     \
+    (sizeof(rl_report) + RL_AGENT_OUT_BYTES + RL_AGENT_ERR_BYTES + CHUNK_BYTES)
 
 typedef struct running {
     int fd;
@@ -224,8 +227,8 @@ void rl_agents_stop(rl_agents *agents)
 /* Reads what is there; returns whether it was the last. */
 static bool read_some(running *r)
 {
-    char *room = tk_buf_reserve(&r->report, 4096);
-    char spare[4096];
+    char *room = tk_buf_reserve(&r->report, CHUNK_BYTES);
+    char spare[CHUNK_BYTES];
     ssize_t n = recv(r->fd, room != NULL ? room : spare, sizeof(spare), MSG_DONTWAIT);
     if (n > 0 && room != NULL) {
         tk_buf_advance(&r->report, (size_t)n);

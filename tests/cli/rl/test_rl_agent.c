@@ -180,6 +180,16 @@ static void test_flood(void **state)
     e = run("head -c 300000 /dev/zero | tr '\\0' x; echo; echo 0.5", 0);
     assert_int_equal(e.end, RL_END_OK);
     assert_memory_equal(e.out.p + e.out.n - 5, "\n0.5\n", 5);
+    /* the longest report: both tails are full */
+    e = run(
+        "head -c 300000 /dev/zero | tr '\\0' x; head -c 9000 /dev/zero | tr '\\0' y >&2; "
+        "echo; echo 0.5",
+        0);
+    assert_int_equal(e.end, RL_END_OK);
+    assert_int_equal(e.out.n, RL_AGENT_OUT_BYTES);
+    assert_memory_equal(e.out.p + e.out.n - 5, "\n0.5\n", 5);
+    assert_int_equal(e.err.n, RL_AGENT_ERR_BYTES);
+    assert_int_equal(e.err.p[RL_AGENT_ERR_BYTES - 1], 'y');
 }
 
 static void test_forks(void **state)
