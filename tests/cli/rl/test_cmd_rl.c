@@ -12,15 +12,15 @@ static void test_rl_hostile(void **state)
     (void)state;
     open_fix(&f, NULL);
     program_write_file(&f.p, "w.sh", "setsid sh w.sh >/dev/null 2>&1 &\n");
-    (void)snprintf(
-        hostile, sizeof(hostile),
-        "case $TINKC_STEP-${TINKC_EPISODE##*-} in "
-        "1-e0) sleep 1000 ;; 1-e1) yes ;; "
-        "1-e2) trap '' TERM; sleep 1000; sleep 1000 ;; 1-e3) echo done ;; "
-        "1-e4) echo nan ;; 1-e5) kill -9 $$ ;; 1-e6) echo oh >&2; exit 3 ;; "
-        "1-e7) setsid sleep 1000 & echo 1 ;; 1-e8) kill -9 $PPID ;; "
-        "1-e9) '%s' agent many ;; 1-e10) sh w.sh; echo 1 ;; *) '%s' agent once ;; esac",
-        self, self);
+    (void)snprintf(hostile, sizeof(hostile),
+                   "case $TINKC_STEP-${TINKC_EPISODE##*-} in "
+                   "1-e0) sleep 1000 ;; 1-e1) yes ;; "
+                   "1-e2) trap '' TERM; sleep 1000; sleep 1000 ;; 1-e3) echo done ;; "
+                   "1-e4) echo nan ;; 1-e5) kill -9 $$ ;; 1-e6) echo oh >&2; exit 3 ;; "
+                   "1-e7) setsid sleep 1000 & echo 1 ;; 1-e8) kill -9 $PPID ;; "
+                   "1-e9) '%s' agent many ;; 1-e10) sh w.sh; echo 1 ;; "
+                   "1-e11) kill -STOP $PPID; sleep 1000 ;; *) '%s' agent once ;; esac",
+                   self, self);
     run_ok(&f,
            PROGRAM_ARGS("rl", "-t", "t.jsonl", "-a", hostile, "-m", MODELFIX_NAME, "-b",
                         "1", "-g", "14", "-n", "2", "--rank", "2", "--timeout", "2",
@@ -33,14 +33,14 @@ static void test_rl_hostile(void **state)
     said(&f, "step 1/2: 1 of 14 episodes ended with an exit code other than 0 (s1-t0-e6: "
              "exit code 3: oh)");
     said(&f, "step 1/2: 2 of 14 episodes wrote a reward, but asked the model nothing");
-    said(&f, "step 1/2: 1 of 14 episodes could not be started, or their keeper");
+    said(&f, "step 1/2: 2 of 14 episodes could not be started, or their keeper");
     said(&f, "step 1/2: 1 episodes wanted 3 turns more than --max-turns");
     said(&f, "processes behind, which were ended");
     said(&f, "step 2/2  reward");
     expect_file(&f, "h.rl/metrics.jsonl", "\"failed/timeout\":2");
     expect_file(&f, "h.rl/metrics.jsonl", "\"failed/flood\":1");
     expect_file(&f, "h.rl/metrics.jsonl", "\"failed/not_finite\":1");
-    expect_file(&f, "h.rl/metrics.jsonl", "\"failed/lost\":1");
+    expect_file(&f, "h.rl/metrics.jsonl", "\"failed/lost\":2");
     expect_file(&f, "h.rl/metrics.jsonl", "\"turns/refused\":3");
     expect_file(&f, "h.rl/rollouts.jsonl", "\"end\":\"exit\"");
     wait_none_left(&f);

@@ -220,6 +220,32 @@ static void test_forks(void **state)
     wait_for_marked(false);
 }
 
+/* One that stops its keeper, or the root above it, is lost, and the others go on. */
+static void test_stopped_keeper(void **state)
+{
+    const char *variables[] = {mark};
+    rl_job job = job_of("kill -STOP $PPID; setsid sleep 1000 & sleep 1000", variables);
+    rl_job other = job_of("echo 1", variables);
+    rl_ended e;
+    (void)state;
+    start(&job, &job);
+    assert_true(rl_agents_wait(agents, &e, WAIT_MS));
+    assert_int_equal(e.end, RL_END_LOST);
+    wait_for_marked(false);
+    start(&other, &other);
+    assert_true(rl_agents_wait(agents, &e, WAIT_MS));
+    assert_int_equal(e.end, RL_END_OK);
+    /* the root goes on by the program, which sees that it does not */
+    job.command = "read -r _ _ _ root _ </proc/$PPID/stat; kill -STOP $root; echo 2";
+    start(&job, &job);
+    assert_true(rl_agents_wait(agents, &e, WAIT_MS));
+    assert_int_equal(e.end, RL_END_OK);
+    start(&other, &other);
+    assert_true(rl_agents_wait(agents, &e, WAIT_MS));
+    assert_int_equal(e.end, RL_END_OK);
+    wait_for_marked(false);
+}
+
 static void test_many(void **state)
 {
     const char *variables[] = {mark};
@@ -334,6 +360,7 @@ int main(void)
         cmocka_unit_test(test_never_ends),
         cmocka_unit_test(test_flood),
         cmocka_unit_test(test_forks),
+        cmocka_unit_test(test_stopped_keeper),
         cmocka_unit_test(test_many),
         cmocka_unit_test(test_stop),
         cmocka_unit_test(test_limits),
