@@ -25,6 +25,7 @@
 #include "cli/frame/cmd_service.h"
 #include "cli/rl/rl_metrics.h"
 #include "cli/train/train_rate.h"
+#include "cli/train/train_state.h"
 
 #define NAME_BYTES     256
 #define PATH_BYTES     4096
@@ -367,7 +368,9 @@ static int open_files(rl *t)
 {
     tk_err err = TK_ERR_INIT;
     tinkc_code code = TINKC_OK;
-    if (t->from_step > 0) {
+    if (t->from_step == 0) { /* the state goes first: what it tells of is cut now */
+        code = train_state_discard(t->state_path, &err);
+    } else {
         code = rl_metrics_read(t->metrics_path, t->from_step, t->run.curve, &err);
     }
     if (code == TINKC_OK) {

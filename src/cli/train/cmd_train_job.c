@@ -355,7 +355,9 @@ static int run_training(train_job *t)
                          .metrics = {.key = t->goal->key},
                          .err = TK_ERR_INIT};
     int result = CMD_FAILED;
-    if (train_metrics_open(&t->run.metrics, t->habits[TRAIN_METRICS], t->from_step,
+    if ((t->from_step == 0 &&
+         train_state_discard(t->state_path, &t->run.err) != TINKC_OK) ||
+        train_metrics_open(&t->run.metrics, t->habits[TRAIN_METRICS], t->from_step,
                            &t->run.curve, &t->run.err) != TINKC_OK) {
         (void)cmd_fail("%s", t->run.err.message);
     } else {

@@ -117,6 +117,38 @@ static void test_rl_killed_and_resumed(void **state)
     modelfix_close(&f);
 }
 
+/* A run that begins again and is killed before its first checkpoint is not the old one, which
+ * --resume would otherwise continue, or find finished. */
+static void test_rl_begun_again(void **state)
+{
+    static const char *const resume[] = {"rl", "--save", "again", "--resume", NULL};
+    modelfix f;
+    (void)state;
+    open_fix(&f, NULL);
+    for (size_t i = 0; i < 2; i++) {
+        run_ok(&f, PROGRAM_ARGS(RL_ARGS("again"), "-n", "1"));
+        expect_file(&f, "again.rl/state.json", "\"finished\":true");
+        program_start(&f.p,
+                      PROGRAM_ARGS("rl", "-t", "t.jsonl", "-a", ": >begun; sleep 1000",
+                                   "-b", "1", "-g", "2", "-n", "2", "--rank", "2",
+                                   "--save", "again", i == 1 ? "--restart" : NULL));
+        int64_t end = tk_clock_mono_ms(NULL) + WAIT_MS;
+        while (access(program_path(&f.p, "begun"), F_OK) != 0) {
+            assert_true(tk_clock_mono_ms(NULL) < end);
+            (void)poll(NULL, 0, 2);
+        }
+        assert_int_equal(kill(f.p.pid, SIGKILL), 0);
+        program_end(&f.p);
+        wait_none_left(&f);
+        assert_int_equal(unlink(program_path(&f.p, "begun")), 0);
+        assert_false(file_has(&f, "again.rl/state.json", "step"));
+        program_run(&f.p, resume);
+        assert_int_equal(f.p.code, 2); /* there is nothing to continue */
+        said(&f, "Give --tasks FILE");
+    }
+    modelfix_close(&f);
+}
+
 /* With overlap a kill loses episodes, but none is trained twice; they are at most one
  * version old. */
 static void test_rl_overlap(void **state)
@@ -316,6 +348,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_rl_reward_hack),
         cmocka_unit_test(test_rl_useless_agent),
         cmocka_unit_test(test_rl_killed_and_resumed),
+        cmocka_unit_test(test_rl_begun_again),
         cmocka_unit_test(test_rl_overlap),
         cmocka_unit_test(test_rl_interrupted),
         cmocka_unit_test(test_rl_surroundings),
