@@ -263,8 +263,9 @@ static void test_rl_match(void **state)
     program_write_file(&f.p, "q.jsonl", longest);
     run_ok(&f, PROGRAM_ARGS("rl", "-t", "q.jsonl", "--match", "contains", "-b", "1", "-g",
                             "2", "-n", "1", "--rank", "2", "--save", "long"));
-    said(&f, "2 of 2 episodes ended with an exit code other than 0 (s1-t0-e");
-    said(&f, "exit code 400: ");
+    said(&f, "2 of 2 episodes asked and got no answer (s1-t0-e");
+    said(&f, ": status 400: ");
+    expect_file(&f, "long.rl/metrics.jsonl", "\"failed/request\":2");
     for (size_t i = 0; i < TK_ARRAY_LEN(bad); i++) {
         program_write_file(&f.p, "bad.jsonl", bad[i]);
         program_run(&f.p, PROGRAM_ARGS("rl", "-t", "bad.jsonl", "--match", "exact"));
