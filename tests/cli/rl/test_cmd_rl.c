@@ -319,7 +319,7 @@ static void test_rl_usage(void **state)
     (void)state;
     open_fix(&f, NULL);
     static const struct {
-        const char *words[10], *text;
+        const char *words[12], *text;
         int code;
     } rows[] = {
         {{"rl", NULL},
@@ -330,10 +330,25 @@ static void test_rl_usage(void **state)
          2},
         {{"rl", "-t", "t.jsonl", "-a", "x", "-g", "1", NULL}, "'--group': '1'", 2},
         {{"rl", "-t", "t.jsonl", "-a", "x", "--save", "a/b", NULL}, "is not a name", 2},
+        {{"rl", "-t", "t.jsonl", "-a", "x", "--save", "", NULL}, "is not a name", 2},
+        {{"rl", "-t", "t.jsonl", "-a", "x", "--save", longest, NULL}, "is not a name", 2},
+        {{"rl", "-t", "t.jsonl", "-a", "x", "--cut-off", "-1", NULL},
+         "--cut-off has no effect without --match",
+         2},
+        {{"rl", "-t", "t.jsonl", "-a", "x", "--eval-every", "2", NULL},
+         "--eval-every has no effect without --eval",
+         2},
+        {{"rl", "-t", "t.jsonl", "-a", "x", "--eval-group", "2", NULL},
+         "--eval-group has no effect without --eval",
+         2},
+        {{"rl", "-t", "t.jsonl", "--match", "exact", "--max-output", "9", NULL},
+         "--max-output has no effect with --match",
+         2},
         {{"rl", "-t", "none.jsonl", "-a", "x", NULL}, "none.jsonl", 1},
         {{"rl", "-t", "bad.jsonl", "-a", "x", NULL}, "line 2 is not JSON", 1},
     };
     program_write_file(&f.p, "bad.jsonl", "{}\n{\n");
+    (void)snprintf(longest, sizeof(longest), "%0201d", 7);
     for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
         program_run(&f.p, rows[i].words);
         assert_int_equal(f.p.code, rows[i].code);
