@@ -65,7 +65,8 @@ typedef struct variables {
     tk_buf texts[VARIABLES];
     const char *at[VARIABLES];
     size_t n;
-    bool failed;
+    bool failed; /* memory ran out */
+    bool is_long;
 } variables;
 
 static void put(variables *v, const char *format, ...) TK_PRINTF(2, 3);
@@ -80,7 +81,8 @@ static void put(variables *v, const char *format, ...)
     tk_buf_init(buf, RL_AGENT_ENV_BYTES);
     tk_buf_puts(buf, text);
     v->at[v->n] = tk_buf_cstr(buf);
-    v->failed = v->failed || n < 0 || n >= (int)sizeof(text) || v->at[v->n] == NULL;
+    v->failed = v->failed || n < 0 || v->at[v->n] == NULL;
+    v->is_long = v->is_long || n >= (int)sizeof(text);
     v->n++;
 }
 
@@ -152,6 +154,12 @@ static tinkc_code start_process(const work *w, place *p, tk_err *err)
     tk_buf_put(&input, task.p, task.n);
     tk_buf_putc(&input, '\n');
     tinkc_code code = v.failed ? tk_err_nomem(err) : tk_buf_status(&input, err);
+    if (code == TINKC_OK && v.is_long) { /* the only one without a limit of its own */
+        code = tk_err_set(err, TINKC_E_LIMIT,
+                          "the name of the model is too long for a variable of an agent; "
+                          "the limit is about %d bytes",
+                          TEXT_BYTES - 64);
+    }
     const rl_job job = {.command = w->r->command,
                         .variables = v.at,
                         .n_variables = v.n,
