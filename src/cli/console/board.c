@@ -183,7 +183,6 @@ static void look(board *b)
         board_run *run = b->runs[i];
         bool was_full = run->is_full;
         size_t was = run->n_series;
-        con_state state = board_state(run);
         tk_err mine = TK_ERR_INIT;
         if (board_run_read(run, &news, &mine) != TINKC_OK) {
             note_trouble(b, mine.message);
@@ -191,8 +190,10 @@ static void look(board *b)
         if (run->is_full && !was_full) {
             note_trouble(b, "a run has more values than are shown");
         }
-        if (b->console != NULL && (run->n_series != was || state != board_state(run))) {
-            con_note_run(b->console, tk_str_of(run->id), board_state(run));
+        con_state state = board_state(run); /* changes without a line, too */
+        if (b->console != NULL && (run->n_series != was || state != run->told)) {
+            run->told = state;
+            con_note_run(b->console, tk_str_of(run->id), state);
         }
     }
 }

@@ -7,11 +7,27 @@
 #include "base/mem.h"
 #include "cli/console/board_int.h"
 
-#define EPISODES_SHOWN ((size_t)100000) /* the newest of all runs together */
+#define EPISODES_SHOWN ((size_t)100000) /* of all runs together */
 
 void board_episode_id(char out[BOARD_ID_BYTES], const board *b, size_t run, size_t index)
 {
     (void)snprintf(out, BOARD_ID_BYTES, "%.64s %zu.%zu", b->runs[run]->name, run, index);
+}
+
+/* The runs, first the one whose rollouts grew last. NULL when memory ran out. */
+static const size_t *order_runs(const board *b, tk_arena *arena)
+{
+    size_t *order = tk_arena_array(arena, b->n_runs + 1, sizeof(*order));
+    for (size_t i = 0; i < b->n_runs && order != NULL; i++) {
+        int64_t grew_ms = b->runs[i]->rollouts.mtime_ms;
+        size_t at = i;
+        while (at > 0 && b->runs[order[at - 1]]->rollouts.mtime_ms < grew_ms) {
+            order[at] = order[at - 1];
+            at--;
+        }
+        order[at] = i;
+    }
+    return order;
 }
 
 /* Newest first: the last lines of the run whose file changed last. */
@@ -26,13 +42,14 @@ tinkc_code board_show_episodes(void *user, con_episodes *out, tk_arena *arena,
     }
     n = TK_MIN(n, EPISODES_SHOWN);
     con_episode *all = tk_arena_array(arena, n + 1, sizeof(*all));
-    bool ok = all != NULL;
+    const size_t *order = order_runs(b, arena);
+    bool ok = all != NULL && order != NULL;
     for (size_t i = 0; i < b->n_runs && ok; i++) {
-        const board_run *run = b->runs[i];
+        const board_run *run = b->runs[order[i]];
         for (size_t k = run->n_episodes; k > 0 && at < n && ok; k--) {
             const board_episode *e = &run->episodes[k - 1];
             char id[BOARD_ID_BYTES];
-            board_episode_id(id, b, i, k - 1);
+            board_episode_id(id, b, order[i], k - 1);
             all[at] = (con_episode){.turns = e->turns,
                                     .used_ms = run->rollouts.mtime_ms,
                                     .reward = e->reward};

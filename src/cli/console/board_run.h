@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "cli/console/board_lines.h"
+#include "console/con_data.h"
 
 #define BOARD_NAME_BYTES   64
 #define BOARD_METRICS_MAX  256
@@ -42,7 +43,8 @@ typedef struct board_run {
     int64_t tokens, step, began_ms;
     board_episode *episodes;
     size_t n_episodes, episode_capacity;
-    bool is_full; /* a limit was reached */
+    bool is_full;   /* a limit was reached */
+    con_state told; /* the state that the page was told last */
 } board_run;
 
 /* Owned by the caller. NULL when memory ran out. */

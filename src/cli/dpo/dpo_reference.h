@@ -17,9 +17,9 @@ typedef struct dpo_reference {
     char path[DPO_PATH_BYTES];        /* of the file */
 } dpo_reference;
 
-/* Reads what the file has that fits the data of the job, computes the rest, and writes the
- * file again if something was computed. A run that is resumed must get the values it began
- * with. Returns CMD_OK, or another exit code after an error line. The caller disposes of
+/* A new run computes everything. A run that is resumed reads what the file has that fits its
+ * data, computes the rest, and must get the values it began with. The file is written again
+ * if something was computed. Returns CMD_OK, or another exit code after an error line. The caller disposes of
  * *out in either case. */
 int dpo_reference_get(dpo_reference *out, train_job *job);
 void dpo_reference_dispose(dpo_reference *reference); /* accepts a zeroed struct */

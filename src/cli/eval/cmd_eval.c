@@ -344,10 +344,10 @@ const cmd_spec cmd_eval = {
     .more =
         "Reads every format of 'tinkc train', and records with \"question\" or \"prompt\" and\n"
         "\"answer\"; the last message of the assistant is the answer that is expected. Shows the\n"
-        "share of right answers with its 95 % interval: Wilson's for one answer to each\n"
-        "question, Student's t over the questions for several. --against asks another model\n"
-        "the same questions with the same seeds and shows the paired difference. --format json\n"
-        "lists every wrong answer.",
+        "share of right answers with its 95 % interval: Wilson's where every question\n"
+        "scores 0 or 1, as with one answer to each, otherwise Student's t over the questions.\n"
+        "--against asks another model the same questions with the same seeds and shows the\n"
+        "paired difference. --format json lists every wrong answer.",
     .examples =
         "tinkc eval -m bookings --data examples/data/bookings-held-out.jsonl --local\n"
         "tinkc eval -m bookings --against tinkc/pebble-llama-2m --data held-out.jsonl",

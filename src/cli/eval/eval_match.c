@@ -11,6 +11,22 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
+/* Returns whether exactly three digits begin at text[at]. */
+static bool is_group(tk_str text, size_t at)
+{
+    size_t n = 0;
+    while (n < 4 && at + n < text.n && is_digit(text.p[at + n])) {
+        n++;
+    }
+    return n == 3;
+}
+
+/* Returns whether the hyphen before text[at] is a sign: in "3-4" it is not. */
+static bool has_sign(tk_str text, size_t at)
+{
+    return at > 0 && text.p[at - 1] == '-' && !(at > 1 && is_digit(text.p[at - 2]));
+}
+
 /* Reads the number that begins at text[at]; returns its end. */
 static size_t read_number(tk_str text, size_t at, double *out)
 {
@@ -25,12 +41,12 @@ static size_t read_number(tk_str text, size_t at, double *out)
         } else if (c == '.' && !has_point && has_next) {
             has_point = true;
             copy[n++] = c;
-        } else if (!(c == ',' && !has_point && has_next)) {
+        } else if (!(c == ',' && !has_point && is_group(text, i + 1))) {
             break;
         }
     }
     double value = 0;
-    bool is_negative = at > 0 && text.p[at - 1] == '-';
+    bool is_negative = has_sign(text, at);
     if (tk_str_to_double((tk_str){copy, n}, &value)) {
         *out = is_negative ? -value : value;
     }

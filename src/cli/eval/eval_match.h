@@ -13,8 +13,9 @@ typedef enum eval_match {
 /* Returns whether `answer` is right. */
 bool eval_match_is_right(eval_match match, tk_str answer, tk_str expected);
 
-/* Gives the last number in a text, without the commas of thousands. Returns false when
- * there is none. */
+/* Gives the last number in a text, without the commas of thousands, which are those before
+ * exactly three digits. A hyphen is its sign unless a digit is before it ("3-4"). Returns
+ * false when there is none. */
 bool eval_match_number(tk_str text, double *out);
 
 #endif

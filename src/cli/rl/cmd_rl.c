@@ -24,7 +24,9 @@
 #include "cli/frame/cmd_served.h"
 #include "cli/frame/cmd_service.h"
 #include "cli/rl/rl_metrics.h"
+#include "cli/train/train_name.h"
 #include "cli/train/train_rate.h"
+#include "cli/train/train_state.h"
 
 #define NAME_BYTES     256
 #define PATH_BYTES     4096
@@ -59,18 +61,18 @@ typedef struct rl {
 
 /* ---- names and files ---- */
 
-static bool is_plain(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           c == '_' || c == '-' || c == '.';
-}
-
 /* Sets the name of the checkpoints: --save, or the task file without folder and ending. */
 static int set_name(rl *t)
 {
     const char *given = cmd_text(t->args, "save", NULL);
     const char *file = t->texts[RL_TASKS];
     const char *slash = file != NULL ? strrchr(file, '/') : NULL;
+    if (given != NULL && !train_name_is_good(given)) {
+        return cmd_bad_usage(t->args,
+                             "Invalid value for '--save': '%s' is not a name (letters, "
+                             "digits, _, - and .).",
+                             given);
+    }
     (void)snprintf(t->name, sizeof(t->name), "%.200s",
                    given != NULL   ? given
                    : slash != NULL ? slash + 1
@@ -81,14 +83,7 @@ static int set_name(rl *t)
         *dot = '\0';
     }
     for (char *c = t->name; *c != '\0'; c++) {
-        bool is_good = is_plain(*c) && (c > t->name || *c != '.');
-        if (!is_good && given != NULL) {
-            return cmd_bad_usage(t->args,
-                                 "Invalid value for '--save': '%s' is not a name "
-                                 "(letters, digits, _, - and .).",
-                                 given);
-        }
-        *c = is_good ? *c : '-';
+        *c = train_name_is_plain(*c) && (c > t->name || *c != '.') ? *c : '-';
     }
     return CMD_OK;
 }
@@ -367,7 +362,9 @@ static int open_files(rl *t)
 {
     tk_err err = TK_ERR_INIT;
     tinkc_code code = TINKC_OK;
-    if (t->from_step > 0) {
+    if (t->from_step == 0) { /* the state goes first: what it tells of is cut now */
+        code = train_state_discard(t->state_path, &err);
+    } else {
         code = rl_metrics_read(t->metrics_path, t->from_step, t->run.curve, &err);
     }
     if (code == TINKC_OK) {
@@ -548,6 +545,23 @@ static int run(const cmd_args *args)
     return result;
 }
 
+/* Refuses options that would have no effect beside the others. */
+static int check_pairs(const cmd_args *args)
+{
+    static const char *const needs[][2] = {
+        {"cut-off", "match"}, {"eval-every", "eval"}, {"eval-group", "eval"}};
+    bool is_known = cmd_has(args, "resume"); /* what is needed may be in the state */
+    for (size_t i = 0; i < TK_ARRAY_LEN(needs) && !is_known; i++) {
+        if (cmd_has(args, needs[i][0]) && !cmd_has(args, needs[i][1])) {
+            return cmd_bad_usage(args, "--%s has no effect without --%s.", needs[i][0],
+                                 needs[i][1]);
+        }
+    }
+    return cmd_has(args, "match") && cmd_has(args, "max-output")
+               ? cmd_bad_usage(args, "--max-output has no effect with --match.")
+               : CMD_OK;
+}
+
 static int check(const cmd_args *args)
 {
     if (cmd_has(args, "resume") && cmd_has(args, "restart")) {
@@ -557,7 +571,7 @@ static int check(const cmd_args *args)
     if (n > 1 || (!cmd_has(args, "resume") && (!cmd_has(args, "tasks") || n == 0))) {
         return cmd_bad_usage(args, WANTED);
     }
-    return CMD_OK;
+    return check_pairs(args);
 }
 
 const cmd_spec cmd_rl = {

@@ -15,8 +15,12 @@
 #include "base/mem.h"
 #include "cli/rl/rl_keeper.h"
 
-#define SEND_SECONDS 30 /* for a keeper to take its job */
-#define REPORT_BYTES (sizeof(rl_report) + RL_AGENT_OUT_BYTES + RL_AGENT_ERR_BYTES)
+#define SEND_SECONDS 30  /* for a keeper to take its job */
+#define ROOT_MS      500 /* the root is looked at that often */
+#define CHUNK_BYTES  4096
+/* the longest report, and room for the read that finds its end */
+#define REPORT_BYTES                                                                     \
+    (sizeof(rl_report) + RL_AGENT_OUT_BYTES + RL_AGENT_ERR_BYTES + CHUNK_BYTES)
 
 typedef struct running {
     int fd;
@@ -64,6 +68,29 @@ tinkc_code rl_agents_open(rl_agents **out, tk_err *err)
     return TINKC_OK;
 }
 
+/* Lets a root go on that an agent has stopped: without it nothing starts or ends. */
+static void wake_root(const rl_agents *agents)
+{
+    siginfo_t info = {.si_pid = 0};
+    if (waitid(P_PID, (id_t)agents->root, &info, WSTOPPED | WNOHANG) == 0 &&
+        info.si_pid == agents->root) {
+        (void)kill(agents->root, SIGCONT);
+    }
+}
+
+static void wait_root(const rl_agents *agents)
+{
+    int status = 0;
+    for (;;) {
+        pid_t pid = waitpid(agents->root, &status, WUNTRACED);
+        if (pid == agents->root && WIFSTOPPED(status)) {
+            (void)kill(agents->root, SIGCONT);
+        } else if (pid >= 0 || errno != EINTR) {
+            return;
+        }
+    }
+}
+
 static void forget(rl_agents *agents, size_t index)
 {
     running *r = &agents->at[index];
@@ -81,8 +108,7 @@ void rl_agents_close(rl_agents *agents)
         forget(agents, agents->n - 1); /* its keeper sees that */
     }
     (void)close(agents->control);
-    while (waitpid(agents->root, NULL, 0) < 0 && errno == EINTR) {
-    }
+    wait_root(agents);
     tk_buf_dispose(&agents->last);
     tk_free(agents);
 }
@@ -224,8 +250,8 @@ void rl_agents_stop(rl_agents *agents)
 /* Reads what is there; returns whether it was the last. */
 static bool read_some(running *r)
 {
-    char *room = tk_buf_reserve(&r->report, 4096);
-    char spare[4096];
+    char *room = tk_buf_reserve(&r->report, CHUNK_BYTES);
+    char spare[CHUNK_BYTES];
     ssize_t n = recv(r->fd, room != NULL ? room : spare, sizeof(spare), MSG_DONTWAIT);
     if (n > 0 && room != NULL) {
         tk_buf_advance(&r->report, (size_t)n);
@@ -272,10 +298,11 @@ bool rl_agents_wait(rl_agents *agents, rl_ended *out, int ms)
     int64_t end = tk_clock_mono_ns(NULL) + (int64_t)ms * 1000000;
     for (;;) {
         int64_t left = (end - tk_clock_mono_ns(NULL)) / 1000000;
+        wake_root(agents);
         for (size_t i = 0; i < agents->n; i++) {
             fds[i] = (struct pollfd){.fd = agents->at[i].fd, .events = POLLIN};
         }
-        int n = poll(fds, agents->n, left > 0 ? (int)left : 0);
+        int n = poll(fds, agents->n, left > 0 ? (int)TK_MIN(left, (int64_t)ROOT_MS) : 0);
         for (size_t i = 0; n > 0 && i < agents->n; i++) {
             if (fds[i].revents != 0 && read_some(&agents->at[i])) {
                 take(agents, i, out);

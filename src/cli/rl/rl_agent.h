@@ -28,7 +28,8 @@ typedef enum rl_end {
     RL_END_TIMEOUT, /* ended by us: its time was over */
     RL_END_FLOOD,   /* ended by us: it wrote too much */
     RL_END_STOPPED, /* ended by us: rl_agents_stop */
-    RL_END_LOST     /* it could not be started, or its keeper is gone */
+    RL_END_LOST,    /* it could not be started, or its keeper is gone */
+    RL_END_REQUEST  /* no agent: the question of rl_ask.h has no answer */
 } rl_end;
 
 typedef struct rl_job {  /* borrowed during the call */
@@ -46,7 +47,7 @@ typedef struct rl_job {  /* borrowed during the call */
 typedef struct rl_ended {
     void *user;
     rl_end end;
-    int status; /* exit code, or signal */
+    int status; /* exit code, or signal; of a question that of HTTP, or 0 */
     tk_str out; /* last bytes of standard output; borrowed until the next call */
     tk_str err; /* last bytes of standard error */
     uint64_t n_written;

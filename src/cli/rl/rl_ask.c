@@ -301,7 +301,7 @@ static void end(rl_asks *a, question *q, rl_ended *out)
         const char *text = code == TINKC_OK ? body : tinkc_error_message(error);
         out->end = code == TINKC_E_TIMEOUT     ? RL_END_TIMEOUT
                    : code == TINKC_E_CANCELLED ? RL_END_STOPPED
-                                               : RL_END_EXIT;
+                                               : RL_END_REQUEST;
         out->status = status;
         tk_buf_put(&a->said, text, TK_MIN(strlen(text), (size_t)RL_AGENT_ERR_BYTES));
         out->err = tk_buf_str(&a->said);

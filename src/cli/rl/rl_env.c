@@ -19,9 +19,45 @@
 
 extern char **environ;
 
+/* ---- signals ---- */
+
+/* Its group, which a signal of the terminal does not reach; 0: none. */
+static volatile pid_t group;
+static const int endings[] = {SIGINT, SIGTERM, SIGHUP};
+static struct sigaction before[TK_ARRAY_LEN(endings)];
+
+static void end_both(int number)
+{
+    if (group > 0) {
+        (void)kill(-group, SIGKILL);
+    }
+    for (size_t i = 0; i < TK_ARRAY_LEN(endings); i++) {
+        if (endings[i] == number) {
+            (void)sigaction(number, &before[i], NULL);
+        }
+    }
+    (void)raise(number); /* to what the program did before */
+}
+
+/* From now on these signals end the environment, too, unless they are ignored. */
+static void catch_endings(void)
+{
+    for (size_t i = 0; i < TK_ARRAY_LEN(endings); i++) {
+        struct sigaction old, action = {.sa_handler = end_both};
+        sigemptyset(&action.sa_mask);
+        if (sigaction(endings[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN &&
+            old.sa_handler != end_both) {
+            before[i] = old;
+            (void)sigaction(endings[i], &action, NULL);
+        }
+    }
+}
+
 /* ---- the process ---- */
 
-static int spawn(pid_t *pid, const char *command, const int *in, const int *out)
+/* While the signals are blocked; the process gets the mask that was there before. */
+static int spawn_blocked(pid_t *pid, const char *command, const int *in, const int *out,
+                         const sigset_t *mask)
 {
     char shell[] = "sh", flag[] = "-c";
     char *words[] = {shell, flag, (char *)(uintptr_t)command, NULL};
@@ -38,8 +74,10 @@ static int spawn(pid_t *pid, const char *command, const int *in, const int *out)
         sigaddset(&defaults, SIGPIPE); /* this program ignores it */
         (void)posix_spawnattr_setsigdefault(&attributes, &defaults);
         (void)posix_spawnattr_setpgroup(&attributes, 0);
-        (void)posix_spawnattr_setflags(&attributes,
-                                       POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+        (void)posix_spawnattr_setsigmask(&attributes, mask);
+        (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF |
+                                                        POSIX_SPAWN_SETPGROUP |
+                                                        POSIX_SPAWN_SETSIGMASK);
         failure = posix_spawn_file_actions_adddup2(&files, in[0], STDIN_FILENO);
         if (failure == 0) {
             failure = posix_spawn_file_actions_adddup2(&files, out[1], STDOUT_FILENO);
@@ -50,6 +88,21 @@ static int spawn(pid_t *pid, const char *command, const int *in, const int *out)
         (void)posix_spawnattr_destroy(&attributes);
     }
     (void)posix_spawn_file_actions_destroy(&files);
+    return failure;
+}
+
+static int spawn(pid_t *pid, const char *command, const int *in, const int *out)
+{
+    sigset_t blocked, mask;
+    sigemptyset(&blocked);
+    for (size_t i = 0; i < TK_ARRAY_LEN(endings); i++) {
+        sigaddset(&blocked, endings[i]);
+    }
+    catch_endings();
+    (void)pthread_sigmask(SIG_BLOCK, &blocked, &mask);
+    int failure = spawn_blocked(pid, command, in, out, &mask);
+    group = failure == 0 ? *pid : 0;
+    (void)pthread_sigmask(SIG_SETMASK, &mask, NULL);
     return failure;
 }
 
@@ -81,13 +134,28 @@ tinkc_code rl_env_open(rl_env *env, const char *command, int64_t timeout_ms, tk_
     return TINKC_OK;
 }
 
-/* Waits up to `ms` for its end; *status is that of waitpid. */
+/* Kills what is left of its group, and takes the status of waitpid. In this order: until
+ * then no other group has its number. */
+static void take_end(rl_env *env, int *status)
+{
+    (void)kill(-env->pid, SIGKILL);
+    group = 0;
+    while (waitpid(env->pid, status, 0) < 0 && errno == EINTR) {
+    }
+    env->pid = 0;
+}
+
+/* Waits up to `ms` for its end, and ends what it left behind. */
 static bool wait_end(rl_env *env, int *status, int64_t ms)
 {
     int64_t end = tk_clock_mono_ms(NULL) + ms;
     while (env->pid > 0) {
-        pid_t pid = waitpid(env->pid, status, WNOHANG);
-        if (pid == env->pid || (pid < 0 && errno != EINTR)) {
+        siginfo_t info = {.si_pid = 0};
+        int failed = waitid(P_PID, (id_t)env->pid, &info, WEXITED | WNOHANG | WNOWAIT);
+        if (failed == 0 && info.si_pid == env->pid) {
+            take_end(env, status);
+        } else if (failed != 0 && errno != EINTR) { /* somebody else has taken it */
+            group = 0;
             env->pid = 0;
         } else if (tk_clock_mono_ms(NULL) >= end) {
             return false;
@@ -112,10 +180,7 @@ void rl_env_close(rl_env *env, bool is_over)
     shut(&env->to);
     shut(&env->from);
     if (!wait_end(env, &status, is_over ? END_MS : 0)) {
-        (void)kill(-env->pid, SIGKILL);
-        while (waitpid(env->pid, &status, 0) < 0 && errno == EINTR) {
-        }
-        env->pid = 0;
+        take_end(env, &status);
     }
     tk_buf_dispose(&env->lines);
 }

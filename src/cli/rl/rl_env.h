@@ -18,7 +18,9 @@ typedef struct rl_env {
     size_t taken;
 } rl_env;
 
-/* Starts `/bin/sh -c COMMAND`. TINKC_E_IO. The caller closes it, also after a failure. */
+/* Starts `/bin/sh -c COMMAND` as a process group. From then on SIGINT, SIGTERM and SIGHUP end
+ * that, too, so there is one at a time. TINKC_E_IO. The caller closes it, also after a
+ * failure. */
 TK_NODISCARD tinkc_code rl_env_open(rl_env *env, const char *command, int64_t timeout_ms,
                                     tk_err *err);
 
@@ -27,8 +29,8 @@ TK_NODISCARD tinkc_code rl_env_open(rl_env *env, const char *command, int64_t ti
  * is too long; TINKC_E_TIMEOUT. */
 TK_NODISCARD tinkc_code rl_env_ask(tk_str *out, rl_env *env, tk_str line, tk_err *err);
 
-/* Closes its standard input, and kills its process group: when the episode is over, only if
- * it does not end within a second. */
+/* Closes its standard input, and kills its process group: when the episode is over, as soon
+ * as it has ended, at most a second later. */
 void rl_env_close(rl_env *env, bool is_over);
 
 #endif

@@ -121,11 +121,16 @@ typedef struct keepers {
     size_t n;
 } keepers;
 
+/* Forgets those that have ended. One that its agent has stopped would never end. */
 static void take_keepers(keepers *all)
 {
+    int status = 0;
     pid_t pid;
-    while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {
-        for (size_t i = 0; i < all->n; i++) {
+    while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
+        if (WIFSTOPPED(status)) {
+            (void)kill(pid, SIGKILL);
+        }
+        for (size_t i = 0; i < all->n && !WIFSTOPPED(status); i++) {
             if (all->at[i] == pid) {
                 all->at[i] = all->at[--all->n];
                 break;

@@ -8,12 +8,12 @@
 #include "cli/rl/rl_run.h"
 
 /* Add the line of a step: that of tinkc_rl_report_json, then "lag", "lot", "rollout/seconds",
- * "turns/refused", "strays", "failed/KIND" for each kind that there was, and "agent/NAME" for
- * each metric of the agents. */
+ * "turns/refused", "strays" and "strays/left" where there are some, "failed/KIND" for each
+ * kind that there was, and "agent/NAME" for each metric of the agents. */
 TK_NODISCARD tinkc_code rl_metrics_step(rl_lines *lines, const rl_record *record,
                                         double rate, tk_err *err);
-/* Add the line of an evaluation: "eval/reward", "eval/episodes", "eval/failed/KIND",
- * "eval/agent/NAME". */
+/* Add the line of an evaluation: "eval/reward", "eval/episodes", and what rl_metrics_step adds
+ * from "rollout/seconds" on, with "eval/" before it. */
 TK_NODISCARD tinkc_code rl_metrics_eval(rl_lines *lines, size_t step,
                                         const rl_outcome *outcome, tk_err *err);
 

@@ -29,6 +29,7 @@ static const struct {
     [RL_KIND_TIMEOUT] = {"timeout", "ran longer than --timeout and were ended"},
     [RL_KIND_FLOOD] = {"flood", "wrote more than --max-output and were ended"},
     [RL_KIND_LOST] = {"lost", "could not be started, or their keeper was killed"},
+    [RL_KIND_REQUEST] = {"request", "asked and got no answer"},
     [RL_KIND_NO_REWARD] = {"no_reward",
                            "wrote no reward: the last line must be a number, "
                            "or JSON with \"reward\""},
@@ -64,7 +65,8 @@ typedef struct variables {
     tk_buf texts[VARIABLES];
     const char *at[VARIABLES];
     size_t n;
-    bool failed;
+    bool failed; /* memory ran out */
+    bool is_long;
 } variables;
 
 static void put(variables *v, const char *format, ...) TK_PRINTF(2, 3);
@@ -79,7 +81,8 @@ static void put(variables *v, const char *format, ...)
     tk_buf_init(buf, RL_AGENT_ENV_BYTES);
     tk_buf_puts(buf, text);
     v->at[v->n] = tk_buf_cstr(buf);
-    v->failed = v->failed || n < 0 || n >= (int)sizeof(text) || v->at[v->n] == NULL;
+    v->failed = v->failed || n < 0 || v->at[v->n] == NULL;
+    v->is_long = v->is_long || n >= (int)sizeof(text);
     v->n++;
 }
 
@@ -151,6 +154,12 @@ static tinkc_code start_process(const work *w, place *p, tk_err *err)
     tk_buf_put(&input, task.p, task.n);
     tk_buf_putc(&input, '\n');
     tinkc_code code = v.failed ? tk_err_nomem(err) : tk_buf_status(&input, err);
+    if (code == TINKC_OK && v.is_long) { /* the only one without a limit of its own */
+        code = tk_err_set(err, TINKC_E_LIMIT,
+                          "the name of the model is too long for a variable of an agent; "
+                          "the limit is about %d bytes",
+                          TEXT_BYTES - 64);
+    }
     const rl_job job = {.command = w->r->command,
                         .variables = v.at,
                         .n_variables = v.n,
@@ -207,6 +216,8 @@ static rl_kind kind_of(const rl_ended *ended)
     case RL_END_STOPPED:
     case RL_END_LOST:
         return RL_KIND_LOST;
+    case RL_END_REQUEST:
+        return RL_KIND_REQUEST;
     case RL_END_OK:
         break;
     }
@@ -226,25 +237,36 @@ static rl_kind judge(rl_reward *reward, const rl_ended *ended)
                                            : RL_KIND_OK;
 }
 
-/* Keeps the first of a kind, with the last thing that it wrote. */
-static void note(rl_outcome *out, rl_kind kind, const place *p, const rl_ended *ended)
+/* Says why an episode failed: what is known, then the last thing that it wrote. */
+static void explain(char out[RL_WHY_BYTES], rl_kind kind, const rl_ended *ended,
+                    const tk_err *unreadable)
 {
-    rl_trouble *t = &out->troubles[kind];
+    char head[32] = "";
     tk_str said = rl_reward_line(ended->err);
     said = said.n > 0 ? said : rl_reward_line(ended->out);
-    if (t->n++ > 0) {
-        return;
+    if (kind == RL_KIND_UNREADABLE) {
+        said = tk_str_of(unreadable->message);
     }
-    (void)snprintf(t->episode, sizeof(t->episode), "%s", p->is.name);
-    (void)snprintf(t->why, sizeof(t->why), "%s%d%s%.*s",
-                   kind == RL_KIND_EXIT     ? "exit code "
-                   : kind == RL_KIND_SIGNAL ? "signal "
-                                            : "",
-                   ended->status, said.n > 0 ? ": " : "",
-                   (int)TK_MIN(said.n, (size_t)120), said.n > 0 ? said.p : "");
-    if (kind != RL_KIND_EXIT && kind != RL_KIND_SIGNAL) {
-        (void)snprintf(t->why, sizeof(t->why), "%.*s", (int)TK_MIN(said.n, (size_t)120),
-                       said.n > 0 ? said.p : "");
+    const char *what = kind == RL_KIND_EXIT                           ? "exit code"
+                       : kind == RL_KIND_SIGNAL                       ? "signal"
+                       : kind == RL_KIND_REQUEST && ended->status > 0 ? "status"
+                                                                      : NULL;
+    if (what != NULL) {
+        (void)snprintf(head, sizeof(head), "%s %d%s", what, ended->status,
+                       said.n > 0 ? ": " : "");
+    }
+    (void)snprintf(out, RL_WHY_BYTES, "%s%.*s", head, (int)TK_MIN(said.n, (size_t)120),
+                   said.n > 0 ? said.p : "");
+}
+
+/* Keeps the first of a kind. */
+static void note(rl_outcome *out, rl_kind kind, const place *p, const rl_ended *ended,
+                 const tk_err *unreadable)
+{
+    rl_trouble *t = &out->troubles[kind];
+    if (t->n++ == 0) {
+        (void)snprintf(t->episode, sizeof(t->episode), "%s", p->is.name);
+        explain(t->why, kind, ended, unreadable);
     }
 }
 
@@ -413,7 +435,7 @@ static tinkc_code take(const work *w, const rl_ended *ended, tk_err *err)
                    : w->r->has_failed_reward && result.trajectory != NULL
                        ? w->r->failed_reward
                        : NAN;
-    note(out, kind, p, ended);
+    note(out, kind, p, ended, &why);
     out->turns += result.turns;
     out->refused += result.refused;
     out->full += result.refused > 0;

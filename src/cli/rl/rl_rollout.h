@@ -22,6 +22,7 @@ typedef enum rl_kind {
     RL_KIND_TIMEOUT,
     RL_KIND_FLOOD,
     RL_KIND_LOST,
+    RL_KIND_REQUEST, /* with --match: no answer */
     RL_KIND_NO_REWARD,
     RL_KIND_NOT_FINITE,
     RL_KIND_NO_TURNS, /* a reward, but the model was not asked */

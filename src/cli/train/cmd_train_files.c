@@ -10,25 +10,9 @@
 #include "base/mem.h"
 #include "cli/frame/cmd_print.h"
 #include "cli/train/cmd_train.h"
+#include "cli/train/train_name.h"
 
 /* ---- names and files ---- */
-
-/* Returns whether the name of a checkpoint may have this character. A server would refuse
- * others, but only at the first save. */
-static bool is_plain(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           c == '_' || c == '-' || c == '.';
-}
-
-static bool is_name(const char *name)
-{
-    size_t n = 0;
-    while (is_plain(name[n])) {
-        n++;
-    }
-    return n > 0 && n <= 200 && name[n] == '\0' && name[0] != '.';
-}
 
 /* Returns whether a file with this ending is usually called like another one before it. */
 static bool is_packed_ending(const char *ending)
@@ -44,7 +28,7 @@ int cmd_train_set_name(train_job *t)
     const char *slash = strrchr(data, '/');
     const char *name = cmd_text(t->args, "save", NULL);
     const char *state = cmd_text(t->args, "state", NULL);
-    if (name != NULL && !is_name(name)) {
+    if (name != NULL && !train_name_is_good(name)) {
         return cmd_bad_usage(t->args,
                              "Invalid value for '--save': '%s' is not a name (letters, "
                              "digits, _, - and .).",
@@ -64,7 +48,7 @@ int cmd_train_set_name(train_job *t)
             *dot = '\0';
         }
         for (char *c = t->name; *c != '\0'; c++) {
-            *c = is_plain(*c) && (c > t->name || *c != '.') ? *c : '-';
+            *c = train_name_is_plain(*c) && (c > t->name || *c != '.') ? *c : '-';
         }
     }
     if (state != NULL && strlen(state) >= sizeof(t->state_path)) {

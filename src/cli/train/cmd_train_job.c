@@ -237,14 +237,17 @@ static void count_parameters(train_job *t)
 }
 
 /* Sets the rate of --lr auto. The state file gets the number, so that --resume does not
- * depend on the rule. Returns the rate that suits the model. */
+ * depend on the rule, and this run takes what is read from there: the product has more
+ * digits. Returns the rate that suits the model. */
 static double choose_rate(train_job *t)
 {
     double suited = train_rate_auto(t->parameters) * t->kind->rate_scale;
     if (t->settings[TRAIN_LR] == NULL) {
         (void)snprintf(t->rate, sizeof(t->rate), "%g", suited);
         t->settings[TRAIN_LR] = t->rate;
-        t->numbers.rate = suited;
+        if (!tk_str_to_double(tk_str_of(t->rate), &t->numbers.rate)) {
+            t->numbers.rate = suited;
+        }
     }
     return suited;
 }
@@ -355,7 +358,9 @@ static int run_training(train_job *t)
                          .metrics = {.key = t->goal->key},
                          .err = TK_ERR_INIT};
     int result = CMD_FAILED;
-    if (train_metrics_open(&t->run.metrics, t->habits[TRAIN_METRICS], t->from_step,
+    if ((t->from_step == 0 &&
+         train_state_discard(t->state_path, &t->run.err) != TINKC_OK) ||
+        train_metrics_open(&t->run.metrics, t->habits[TRAIN_METRICS], t->from_step,
                            &t->run.curve, &t->run.err) != TINKC_OK) {
         (void)cmd_fail("%s", t->run.err.message);
     } else {

@@ -39,7 +39,8 @@ typedef struct train_goal {
      * extras of the record. */
     tinkc_code (*read)(struct train_run *run, const train_batch *batch,
                        const tinkc_fwdbwd *result, train_record *record);
-    /* Evaluates held-out data itself, with the weights as they are; NULL: a forward pass. */
+    /* Evaluates held-out data itself, with the weights as they are; TINKC_E_BUDGET stops the
+     * run. NULL: a forward pass. */
     tinkc_code (*evaluate)(struct train_run *run, train_record *record);
     void *user;
 } train_goal;

@@ -286,6 +286,13 @@ static tinkc_code end_save(train_run *run, size_t done, tinkc_future *save,
 
 /* ---- ending a step ---- */
 
+/* The run stops as at a step that does not fit, and saves what it has. */
+static void use_up(train_run *run)
+{
+    tinkc_error_free(&run->error);
+    run->was_stopped = run->is_used_up = true;
+}
+
 static tinkc_code end_eval(const pipeline *p, size_t done, tinkc_future *future)
 {
     train_run *run = p->run;
@@ -298,6 +305,11 @@ static tinkc_code end_eval(const pipeline *p, size_t done, tinkc_future *future)
     tinkc_code code = run->goal->evaluate != NULL
                           ? run->goal->evaluate(run, record)
                           : take_result(run, future, &p->eval, record);
+    if (code == TINKC_E_BUDGET && run->goal->evaluate != NULL) {
+        run->eval_last = NAN; /* these weights have none */
+        use_up(run);
+        return TINKC_OK;
+    }
     if (code != TINKC_OK) {
         return code;
     }
@@ -435,8 +447,7 @@ static tinkc_code submit_ahead(pipeline *p)
         ticket *t = NULL;
         tinkc_code code = fill(p, &t);
         if (code == TINKC_E_BUDGET) {
-            tinkc_error_free(&run->error);
-            run->was_stopped = run->is_used_up = true;
+            use_up(run);
             return TINKC_OK;
         }
         if (code != TINKC_OK) {
@@ -445,7 +456,7 @@ static tinkc_code submit_ahead(pipeline *p)
         if (fits(p, t)) {
             submit(p, t);
         } else {
-            run->was_stopped = run->is_used_up = true;
+            use_up(run);
             free_data(&t->batch);
         }
     }
@@ -469,7 +480,7 @@ static tinkc_code run_steps(pipeline *p)
     if (code == TINKC_OK && run->was_stopped && p->next < run->plan->steps) {
         code = save_stopped(p);
     } else if (code == TINKC_OK) {
-        run->was_stopped = false; /* the stop came too late */
+        run->was_stopped = run->is_used_up = false; /* the stop came too late */
     }
     while (p->n > 0) {
         drop_ticket(p);

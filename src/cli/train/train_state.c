@@ -4,8 +4,10 @@
  * Needs: text */
 #include "cli/train/train_state.h"
 
+#include <errno.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/json.h"
@@ -268,6 +270,19 @@ tinkc_code train_state_write(const train_state *state, const char *path, tk_err 
     code = tk_file_replace(path, buf.p, buf.n, 0666, err);
 out:
     tk_buf_dispose(&buf);
+    return code;
+}
+
+tinkc_code train_state_discard(const char *path, tk_err *err)
+{
+    if (unlink(path) != 0) {
+        return errno == ENOENT ? TINKC_OK
+                               : tk_err_sys(err, errno, "cannot remove %s", path);
+    }
+    char *parent = tk_file_parent(path);
+    tinkc_code code =
+        parent != NULL ? tk_file_sync_directory(parent, err) : tk_err_nomem(err);
+    tk_free(parent);
     return code;
 }
 

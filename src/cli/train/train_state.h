@@ -87,6 +87,11 @@ TK_NODISCARD tinkc_code train_state_read(train_state *out, const char *path, tk_
 /* Replaces the state file. */
 TK_NODISCARD tinkc_code train_state_write(const train_state *state, const char *path,
                                           tk_err *err);
+
+/* Removes the state file of a run that is not continued, if there is one. To be called before
+ * anything of the new run replaces what belongs to the old one: else a run that is killed
+ * before its first checkpoint leaves a state that --resume would take for its own. */
+TK_NODISCARD tinkc_code train_state_discard(const char *path, tk_err *err);
 void train_state_dispose(train_state *state);
 
 /* Returns the first setting of `given` that differs from the state, or TRAIN_SETTINGS

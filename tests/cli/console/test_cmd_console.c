@@ -213,6 +213,42 @@ static void show_rollouts_of_a_directory(void **state)
     end(&f);
 }
 
+/* The newest first, in whatever order the directories are found. */
+static void show_the_newest_rollouts_first(void **state)
+{
+    static const struct {
+        const char *name;
+        time_t grew;
+    } runs[] = {{"a", 1000}, {"b", 3000}, {"c", 2000}, {"d", 5000}, {"e", 4000}};
+    static const char order[] = "debca";
+    fix f;
+    (void)state;
+    init(&f);
+    for (size_t i = 0; i < TK_ARRAY_LEN(runs); i++) {
+        char path[512], name[64];
+        const struct timespec times[2] = {{.tv_sec = runs[i].grew},
+                                          {.tv_sec = runs[i].grew}};
+        (void)snprintf(name, sizeof(name), "%s.rl", runs[i].name);
+        path_of(path, &f, name);
+        assert_int_equal(mkdir(path, 0700), 0);
+        (void)snprintf(name, sizeof(name), "%s.rl/metrics.jsonl", runs[i].name);
+        append(&f, name, "{\"step\":1,\"reward/mean\":0.25}\n");
+        (void)snprintf(name, sizeof(name), "%s.rl/rollouts.jsonl", runs[i].name);
+        append(&f, name,
+               "{\"step\":1,\"episode\":\"e-0\",\"reward\":0.5,\"turns\":[]}\n");
+        path_of(path, &f, name);
+        assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+    }
+    begin(&f, PROGRAM_ARGS("console", ".", "--port", "0"));
+    const tk_json *list = tk_json_get(get(&f, API "episodes", 200), "episodes");
+    assert_int_equal(tk_json_len(list), TK_ARRAY_LEN(runs));
+    for (size_t i = 0; i < TK_ARRAY_LEN(runs); i++) {
+        const tk_json one = tk_json_at(list, i);
+        assert_int_equal(text(&one, "id").p[0], order[i]);
+    }
+    end(&f);
+}
+
 /* Others on this machine see nothing without the key; no other origin sees anything. */
 static void refuse_strangers(void **state)
 {
@@ -289,6 +325,7 @@ int main(void)
         cmocka_unit_test(show_a_file_that_grows),
         cmocka_unit_test(begin_again_with_the_file),
         cmocka_unit_test(show_rollouts_of_a_directory),
+        cmocka_unit_test(show_the_newest_rollouts_first),
         cmocka_unit_test(refuse_strangers),
         cmocka_unit_test(say_what_is_wrong),
         cmocka_unit_test(open_the_page),

@@ -227,6 +227,34 @@ static void test_distill_stopped(void **state)
     modelfix_close(&f);
 }
 
+/* Wherever a budget ends, in a step or in an evaluation, what was trained is saved. */
+static void test_distill_budget(void **state)
+{
+    modelfix f;
+    fix_open(&f, NULL);
+    for (unsigned budget = 100, done = 0; done == 0; budget += 60) {
+        char text[24];
+        (void)snprintf(text, sizeof(text), "%u", budget);
+        (void)unlink(program_path(&f.p, "b.distill.json"));
+        program_run(&f.p,
+                    PROGRAM_ARGS("distill", "d.jsonl", "-m", MODEL, "-t", "t", "--steps",
+                                 "2", "--batch", "2", "-k", "2", "--max-tokens", "6",
+                                 "--rank", "2", "--save-every", "0", "--save", "b",
+                                 "--metrics", "b.m", "--eval", "d.jsonl", "--eval-every",
+                                 "1", "--restart", "--budget-tokens", text));
+        done = f.p.code == 0;
+        if (!done && !program_said(&f.p.err, "too small for another step")) {
+            fail_msg("%u: %s", budget, f.p.err.p);
+        }
+        if (runfix_has(&f, "b.m", "\"step\":1,\"epoch")) {
+            assert_true(runfix_has(&f, "b.distill.json", done ? "\"step\":2," : "step"));
+        }
+        assert_true(budget < 10000);
+    }
+    runfix_expect_unloaded(&f);
+    modelfix_close(&f);
+}
+
 /* ---- the scripted server ---- */
 
 /* Runs one step there, with the real tokenizer. */
@@ -283,6 +311,7 @@ int main(void)
         cmocka_unit_test(test_distill_other_tokenizer),
         cmocka_unit_test(test_distill_killed_and_resumed),
         cmocka_unit_test(test_distill_stopped),
+        cmocka_unit_test(test_distill_budget),
         cmocka_unit_test(test_distill_manners),
     };
     return cmocka_run_group_tests_name("cmd_distill", tests, NULL, NULL);

@@ -64,6 +64,25 @@ static void test_dpo_learns(void **state)
     modelfix_close(&f);
 }
 
+/* The rate that is chosen is the one that --resume reads, to the last bit. */
+static void test_dpo_rate(void **state)
+{
+    modelfix f;
+    char *text = NULL;
+    size_t n = 0;
+    double kept = 0;
+    fix_open(&f, NULL);
+    run_well(&f, PROGRAM_ARGS("dpo", "d.jsonl", "-m", MODEL, "--steps", "1", "--batch",
+                              "1", "--rank", "2", "--format", "json", "--save", "r"));
+    double used = runfix_number(runfix_parse(&f, f.p.out.p, f.p.out.n), "learning_rate");
+    assert_true(program_read_file(&f.p, "r.dpo.json", &text, &n));
+    const tk_json *settings = tk_json_get(runfix_parse(&f, text, n), "settings");
+    assert_true(tk_str_to_double(tk_str_of(srvfix_text(settings, "lr")), &kept));
+    assert_true(used == kept);
+    tk_free(text);
+    modelfix_close(&f);
+}
+
 /* For people; and the reference is that of --load, where there is one. */
 static void test_dpo_shows(void **state)
 {
@@ -356,6 +375,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_dpo_learns),
+        cmocka_unit_test(test_dpo_rate),
         cmocka_unit_test(test_dpo_shows),
         cmocka_unit_test(test_dpo_formats),
         cmocka_unit_test(test_dpo_bad_data),

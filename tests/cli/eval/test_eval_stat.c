@@ -77,7 +77,12 @@ static void test_eval_match(void **state)
     check_match(EVAL_NUMBER, "#### -3.50", "-3.5", true);
     check_match(EVAL_NUMBER, "3", "-3", false);
     check_match(EVAL_NUMBER, "none", "3", false);
-    check_match(EVAL_NUMBER, "at 10,20", "1020", true); /* read as thousands */
+    check_match(EVAL_NUMBER, "1,234,567.5", "1234567.5", true);
+    check_match(EVAL_NUMBER, "at 10,20", "20", true); /* no thousands */
+    check_match(EVAL_NUMBER, "3,4", "34", false);
+    check_match(EVAL_NUMBER, "3,4567", "4567", true);
+    check_match(EVAL_NUMBER, "pages 3-4", "4", true); /* no sign */
+    check_match(EVAL_NUMBER, "x=-4", "-4", true);
     double x = 0;
     assert_true(eval_match_number(TK_STR("1.2.3"), &x));
     check_near(x, 3, 1e-12);

@@ -1,7 +1,11 @@
 /* `tinkc env` with environments that are shell commands, and the embedded model of a real
  * server. Every environment begins by reading the line with its task.
  * Links: peer client text server */
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -97,6 +101,59 @@ static void test_env_truncated(void **state)
     expect(0, "{\"reward\":0.0,\"actions\":0,\"truncated\":1}\n");
 }
 
+/* Opens the pipe that an environment writes to as its descriptor 3, as all that it starts. */
+static int open_pipe(void)
+{
+    (void)unlink(program_path(&f.p, "pipe"));
+    assert_int_equal(mkfifo(program_path(&f.p, "pipe"), 0600), 0);
+    int fd = open(program_path(&f.p, "pipe"), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    assert_true(fd >= 0);
+    return fd;
+}
+
+static char wait_byte(int fd)
+{
+    char byte = 0;
+    struct pollfd at = {.fd = fd, .events = POLLIN};
+    assert_int_equal(poll(&at, 1, 30000), 1);
+    return read(fd, &byte, 1) == 1 ? byte : 0;
+}
+
+/* Whatever ends the episode, nothing of the environment is left. */
+static void test_env_leaves_nothing(void **state)
+{
+    static const struct {
+        const char *command;
+        int code;
+    } rows[] = {
+        {"exec 3>pipe; echo x >&3; sleep 1000 >&- & exit 3", 1},
+        {"exec 3>pipe; echo x >&3; sleep 1000 >&- & exec >&-; sleep 1000", 1},
+        {"exec 3>pipe; echo x >&3; sleep 1000 >&- & read a; echo '{\"done\":true}'", 0},
+    };
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    (void)state;
+    for (size_t i = 0; i < TK_ARRAY_LEN(rows) + TK_ARRAY_LEN(signals); i++) {
+        int fd = open_pipe(), number = 0;
+        if (i < TK_ARRAY_LEN(rows)) {
+            program_run(&f.p, PROGRAM_ARGS("env", "--task", TASK, rows[i].command));
+            assert_int_equal(f.p.code, rows[i].code);
+            assert_int_equal(wait_byte(fd), 'x');
+        } else {
+            number = signals[i - TK_ARRAY_LEN(rows)];
+            program_start(&f.p, PROGRAM_ARGS("env", "--task", TASK,
+                                             "exec 3>pipe; trap '' INT TERM HUP; read a; "
+                                             "echo x >&3; sleep 1000; sleep 1000"));
+            assert_int_equal(wait_byte(fd), 'x');
+            assert_int_equal(kill(f.p.pid, number), 0);
+            program_end(&f.p);
+            assert_int_equal(f.p.code, 128 + number);
+        }
+        assert_int_equal(wait_byte(fd), '\n');
+        assert_int_equal(wait_byte(fd), 0); /* nobody has it open */
+        (void)close(fd);
+    }
+}
+
 static void test_env_failures(void **state)
 {
     static const struct {
@@ -149,7 +206,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_env_episode),   cmocka_unit_test(test_env_no_action),
         cmocka_unit_test(test_env_truncated), cmocka_unit_test(test_env_failures),
-        cmocka_unit_test(test_env_no_model),
+        cmocka_unit_test(test_env_no_model),  cmocka_unit_test(test_env_leaves_nothing),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
 }

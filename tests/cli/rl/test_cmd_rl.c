@@ -12,15 +12,15 @@ static void test_rl_hostile(void **state)
     (void)state;
     open_fix(&f, NULL);
     program_write_file(&f.p, "w.sh", "setsid sh w.sh >/dev/null 2>&1 &\n");
-    (void)snprintf(
-        hostile, sizeof(hostile),
-        "case $TINKC_STEP-${TINKC_EPISODE##*-} in "
-        "1-e0) sleep 1000 ;; 1-e1) yes ;; "
-        "1-e2) trap '' TERM; sleep 1000; sleep 1000 ;; 1-e3) echo done ;; "
-        "1-e4) echo nan ;; 1-e5) kill -9 $$ ;; 1-e6) echo oh >&2; exit 3 ;; "
-        "1-e7) setsid sleep 1000 & echo 1 ;; 1-e8) kill -9 $PPID ;; "
-        "1-e9) '%s' agent many ;; 1-e10) sh w.sh; echo 1 ;; *) '%s' agent once ;; esac",
-        self, self);
+    (void)snprintf(hostile, sizeof(hostile),
+                   "case $TINKC_STEP-${TINKC_EPISODE##*-} in "
+                   "1-e0) sleep 1000 ;; 1-e1) yes ;; "
+                   "1-e2) trap '' TERM; sleep 1000; sleep 1000 ;; 1-e3) echo done ;; "
+                   "1-e4) echo nan ;; 1-e5) kill -9 $$ ;; 1-e6) echo oh >&2; exit 3 ;; "
+                   "1-e7) setsid sleep 1000 & echo 1 ;; 1-e8) kill -9 $PPID ;; "
+                   "1-e9) '%s' agent many ;; 1-e10) sh w.sh; echo 1 ;; "
+                   "1-e11) kill -STOP $PPID; sleep 1000 ;; *) '%s' agent once ;; esac",
+                   self, self);
     run_ok(&f,
            PROGRAM_ARGS("rl", "-t", "t.jsonl", "-a", hostile, "-m", MODELFIX_NAME, "-b",
                         "1", "-g", "14", "-n", "2", "--rank", "2", "--timeout", "2",
@@ -33,14 +33,14 @@ static void test_rl_hostile(void **state)
     said(&f, "step 1/2: 1 of 14 episodes ended with an exit code other than 0 (s1-t0-e6: "
              "exit code 3: oh)");
     said(&f, "step 1/2: 2 of 14 episodes wrote a reward, but asked the model nothing");
-    said(&f, "step 1/2: 1 of 14 episodes could not be started, or their keeper");
+    said(&f, "step 1/2: 2 of 14 episodes could not be started, or their keeper");
     said(&f, "step 1/2: 1 episodes wanted 3 turns more than --max-turns");
     said(&f, "processes behind, which were ended");
     said(&f, "step 2/2  reward");
     expect_file(&f, "h.rl/metrics.jsonl", "\"failed/timeout\":2");
     expect_file(&f, "h.rl/metrics.jsonl", "\"failed/flood\":1");
     expect_file(&f, "h.rl/metrics.jsonl", "\"failed/not_finite\":1");
-    expect_file(&f, "h.rl/metrics.jsonl", "\"failed/lost\":1");
+    expect_file(&f, "h.rl/metrics.jsonl", "\"failed/lost\":2");
     expect_file(&f, "h.rl/metrics.jsonl", "\"turns/refused\":3");
     expect_file(&f, "h.rl/rollouts.jsonl", "\"end\":\"exit\"");
     wait_none_left(&f);
@@ -114,6 +114,38 @@ static void test_rl_killed_and_resumed(void **state)
     said(&f, "does not have the tasks of the run");
     tk_buf_dispose(&a);
     tk_buf_dispose(&b);
+    modelfix_close(&f);
+}
+
+/* A run that begins again and is killed before its first checkpoint is not the old one, which
+ * --resume would otherwise continue, or find finished. */
+static void test_rl_begun_again(void **state)
+{
+    static const char *const resume[] = {"rl", "--save", "again", "--resume", NULL};
+    modelfix f;
+    (void)state;
+    open_fix(&f, NULL);
+    for (size_t i = 0; i < 2; i++) {
+        run_ok(&f, PROGRAM_ARGS(RL_ARGS("again"), "-n", "1"));
+        expect_file(&f, "again.rl/state.json", "\"finished\":true");
+        program_start(&f.p,
+                      PROGRAM_ARGS("rl", "-t", "t.jsonl", "-a", ": >begun; sleep 1000",
+                                   "-b", "1", "-g", "2", "-n", "2", "--rank", "2",
+                                   "--save", "again", i == 1 ? "--restart" : NULL));
+        int64_t end = tk_clock_mono_ms(NULL) + WAIT_MS;
+        while (access(program_path(&f.p, "begun"), F_OK) != 0) {
+            assert_true(tk_clock_mono_ms(NULL) < end);
+            (void)poll(NULL, 0, 2);
+        }
+        assert_int_equal(kill(f.p.pid, SIGKILL), 0);
+        program_end(&f.p);
+        wait_none_left(&f);
+        assert_int_equal(unlink(program_path(&f.p, "begun")), 0);
+        assert_false(file_has(&f, "again.rl/state.json", "step"));
+        program_run(&f.p, resume);
+        assert_int_equal(f.p.code, 2); /* there is nothing to continue */
+        said(&f, "Give --tasks FILE");
+    }
     modelfix_close(&f);
 }
 
@@ -231,8 +263,9 @@ static void test_rl_match(void **state)
     program_write_file(&f.p, "q.jsonl", longest);
     run_ok(&f, PROGRAM_ARGS("rl", "-t", "q.jsonl", "--match", "contains", "-b", "1", "-g",
                             "2", "-n", "1", "--rank", "2", "--save", "long"));
-    said(&f, "2 of 2 episodes ended with an exit code other than 0 (s1-t0-e");
-    said(&f, "exit code 400: ");
+    said(&f, "2 of 2 episodes asked and got no answer (s1-t0-e");
+    said(&f, ": status 400: ");
+    expect_file(&f, "long.rl/metrics.jsonl", "\"failed/request\":2");
     for (size_t i = 0; i < TK_ARRAY_LEN(bad); i++) {
         program_write_file(&f.p, "bad.jsonl", bad[i]);
         program_run(&f.p, PROGRAM_ARGS("rl", "-t", "bad.jsonl", "--match", "exact"));
@@ -286,7 +319,7 @@ static void test_rl_usage(void **state)
     (void)state;
     open_fix(&f, NULL);
     static const struct {
-        const char *words[10], *text;
+        const char *words[12], *text;
         int code;
     } rows[] = {
         {{"rl", NULL},
@@ -297,10 +330,25 @@ static void test_rl_usage(void **state)
          2},
         {{"rl", "-t", "t.jsonl", "-a", "x", "-g", "1", NULL}, "'--group': '1'", 2},
         {{"rl", "-t", "t.jsonl", "-a", "x", "--save", "a/b", NULL}, "is not a name", 2},
+        {{"rl", "-t", "t.jsonl", "-a", "x", "--save", "", NULL}, "is not a name", 2},
+        {{"rl", "-t", "t.jsonl", "-a", "x", "--save", longest, NULL}, "is not a name", 2},
+        {{"rl", "-t", "t.jsonl", "-a", "x", "--cut-off", "-1", NULL},
+         "--cut-off has no effect without --match",
+         2},
+        {{"rl", "-t", "t.jsonl", "-a", "x", "--eval-every", "2", NULL},
+         "--eval-every has no effect without --eval",
+         2},
+        {{"rl", "-t", "t.jsonl", "-a", "x", "--eval-group", "2", NULL},
+         "--eval-group has no effect without --eval",
+         2},
+        {{"rl", "-t", "t.jsonl", "--match", "exact", "--max-output", "9", NULL},
+         "--max-output has no effect with --match",
+         2},
         {{"rl", "-t", "none.jsonl", "-a", "x", NULL}, "none.jsonl", 1},
         {{"rl", "-t", "bad.jsonl", "-a", "x", NULL}, "line 2 is not JSON", 1},
     };
     program_write_file(&f.p, "bad.jsonl", "{}\n{\n");
+    (void)snprintf(longest, sizeof(longest), "%0201d", 7);
     for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
         program_run(&f.p, rows[i].words);
         assert_int_equal(f.p.code, rows[i].code);
@@ -316,6 +364,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_rl_reward_hack),
         cmocka_unit_test(test_rl_useless_agent),
         cmocka_unit_test(test_rl_killed_and_resumed),
+        cmocka_unit_test(test_rl_begun_again),
         cmocka_unit_test(test_rl_overlap),
         cmocka_unit_test(test_rl_interrupted),
         cmocka_unit_test(test_rl_surroundings),

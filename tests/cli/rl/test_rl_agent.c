@@ -180,6 +180,16 @@ static void test_flood(void **state)
     e = run("head -c 300000 /dev/zero | tr '\\0' x; echo; echo 0.5", 0);
     assert_int_equal(e.end, RL_END_OK);
     assert_memory_equal(e.out.p + e.out.n - 5, "\n0.5\n", 5);
+    /* the longest report: both tails are full */
+    e = run(
+        "head -c 300000 /dev/zero | tr '\\0' x; head -c 9000 /dev/zero | tr '\\0' y >&2; "
+        "echo; echo 0.5",
+        0);
+    assert_int_equal(e.end, RL_END_OK);
+    assert_int_equal(e.out.n, RL_AGENT_OUT_BYTES);
+    assert_memory_equal(e.out.p + e.out.n - 5, "\n0.5\n", 5);
+    assert_int_equal(e.err.n, RL_AGENT_ERR_BYTES);
+    assert_int_equal(e.err.p[RL_AGENT_ERR_BYTES - 1], 'y');
 }
 
 static void test_forks(void **state)
@@ -207,6 +217,32 @@ static void test_forks(void **state)
     start(&job, NULL);
     assert_true(rl_agents_wait(agents, &e, WAIT_MS));
     assert_int_equal(e.end, RL_END_LOST);
+    wait_for_marked(false);
+}
+
+/* One that stops its keeper, or the root above it, is lost, and the others go on. */
+static void test_stopped_keeper(void **state)
+{
+    const char *variables[] = {mark};
+    rl_job job = job_of("kill -STOP $PPID; setsid sleep 1000 & sleep 1000", variables);
+    rl_job other = job_of("echo 1", variables);
+    rl_ended e;
+    (void)state;
+    start(&job, &job);
+    assert_true(rl_agents_wait(agents, &e, WAIT_MS));
+    assert_int_equal(e.end, RL_END_LOST);
+    wait_for_marked(false);
+    start(&other, &other);
+    assert_true(rl_agents_wait(agents, &e, WAIT_MS));
+    assert_int_equal(e.end, RL_END_OK);
+    /* the root goes on by the program, which sees that it does not */
+    job.command = "read -r _ _ _ root _ </proc/$PPID/stat; kill -STOP $root; echo 2";
+    start(&job, &job);
+    assert_true(rl_agents_wait(agents, &e, WAIT_MS));
+    assert_int_equal(e.end, RL_END_OK);
+    start(&other, &other);
+    assert_true(rl_agents_wait(agents, &e, WAIT_MS));
+    assert_int_equal(e.end, RL_END_OK);
     wait_for_marked(false);
 }
 
@@ -324,6 +360,7 @@ int main(void)
         cmocka_unit_test(test_never_ends),
         cmocka_unit_test(test_flood),
         cmocka_unit_test(test_forks),
+        cmocka_unit_test(test_stopped_keeper),
         cmocka_unit_test(test_many),
         cmocka_unit_test(test_stop),
         cmocka_unit_test(test_limits),

@@ -323,6 +323,40 @@ static void test_train_killed_and_resumed(void **state)
     modelfix_close(&f);
 }
 
+/* A run that begins again and is killed before its first checkpoint is not the old one, which
+ * --resume would otherwise continue, or find finished. */
+static void test_train_begun_again(void **state)
+{
+    static const char *const olds[] = {"8", "1"}; /* to be stopped, and to be finished */
+    modelfix f;
+    (void)state;
+    fix_open(&f, NULL);
+    for (size_t i = 0; i < TK_ARRAY_LEN(olds); i++) {
+        program_run(&f.p, PROGRAM_ARGS("train", "d.jsonl", "-m", MODEL, "--steps",
+                                       olds[i], "--batch", "2", "--rank", "2", "--save",
+                                       "again", "--save-every", "1", "--restart",
+                                       "--budget-tokens", "100"));
+        assert_true(runfix_has(&f, "again.train.json", "\"step\":"));
+        assert_true(runfix_has(&f, "again.train.json", "\"finished\":true") == (i == 1));
+        (void)unlink(program_path(&f.p, "again.m"));
+        program_start(&f.p, PROGRAM_ARGS("train", "d.jsonl", "-m", MODEL, "--steps",
+                                         "100000", "--batch", "2", "--rank", "2",
+                                         "--save", "again", "--save-every", "0",
+                                         "--restart", "--metrics", "again.m"));
+        runfix_wait(&f, "again.m", "\"step\":2,");
+        assert_int_equal(kill(f.p.pid, SIGKILL), 0);
+        program_end(&f.p);
+        assert_int_equal(f.p.code, 128 + SIGKILL);
+        assert_false(runfix_has(&f, "again.train.json", "step"));
+        program_run(&f.p, PROGRAM_ARGS("train", "d.jsonl", "-m", MODEL, "--steps", "1",
+                                       "--rank", "2", "--save", "again", "--resume"));
+        assert_int_equal(f.p.code, 0);
+        assert_false(program_said(&f.p.err, "Resuming"));
+        assert_false(program_said(&f.p.err, "already finished"));
+    }
+    modelfix_close(&f);
+}
+
 /* Ctrl-C: what is under way ends, a checkpoint is saved, 130; --resume goes on. */
 static void test_train_interrupted(void **state)
 {
@@ -456,6 +490,7 @@ int main(void)
         cmocka_unit_test(test_train_usage),
         cmocka_unit_test(test_train_names),
         cmocka_unit_test(test_train_killed_and_resumed),
+        cmocka_unit_test(test_train_begun_again),
         cmocka_unit_test(test_train_interrupted),
         cmocka_unit_test(test_train_terminated_twice),
         cmocka_unit_test(test_train_stop_unsaved),
