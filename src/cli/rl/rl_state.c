@@ -7,52 +7,34 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "cli/train/train_field.h"
 
 #define FILE_BYTES TK_MIB
 #define FORMAT     1
-
-static const char *text_of(const tk_json *json, const char *key)
-{
-    const tk_json *value = tk_json_get(json, key);
-    return value != NULL && value->type == TK_JSON_STRING ? value->as.string.p : NULL;
-}
-
-static bool count_of(uint64_t *out, const tk_json *json, const char *key)
-{
-    const tk_json *value = tk_json_get(json, key);
-    return value != NULL && tk_json_to_u64(value, out);
-}
-
-static double real_of(const tk_json *json, const char *key, double fallback)
-{
-    const tk_json *value = tk_json_get(json, key);
-    double number = fallback;
-    return value != NULL && tk_json_to_double(value, &number) ? number : fallback;
-}
 
 static bool decode(rl_state *out, const tk_json *json)
 {
     uint64_t format = 0, step = 0, steps = 0;
     const tk_json *finished = tk_json_get(json, "finished");
-    const char *tasks = text_of(json, "tasks_sha256");
+    const char *tasks = train_field_text(json, "tasks_sha256");
     out->settings = tk_json_get(json, "settings");
-    out->checkpoint = text_of(json, "checkpoint");
-    out->weights = text_of(json, "weights");
-    if (!count_of(&format, json, "tinkc_rl") || format != FORMAT || tasks == NULL ||
-        strlen(tasks) + 1 != sizeof(out->tasks) || out->settings == NULL ||
-        out->checkpoint == NULL || finished == NULL || finished->type != TK_JSON_BOOL ||
-        !count_of(&step, json, "step") || !count_of(&steps, json, "steps") ||
-        step > steps || steps > SIZE_MAX) {
+    out->checkpoint = train_field_text(json, "checkpoint");
+    out->weights = train_field_text(json, "weights");
+    if (!train_field_count(&format, json, "tinkc_rl") || format != FORMAT ||
+        tasks == NULL || strlen(tasks) + 1 != sizeof(out->tasks) ||
+        out->settings == NULL || out->checkpoint == NULL || finished == NULL ||
+        finished->type != TK_JSON_BOOL || !train_field_count(&step, json, "step") ||
+        !train_field_count(&steps, json, "steps") || step > steps || steps > SIZE_MAX) {
         return false;
     }
     memcpy(out->tasks, tasks, sizeof(out->tasks));
     out->step = (size_t)step;
     out->steps = (size_t)steps;
     out->is_finished = finished->as.boolean;
-    out->eval_first = real_of(json, "eval_first", NAN);
-    out->seconds = real_of(json, "seconds", 0);
-    (void)count_of(&out->episodes, json, "episodes");
-    (void)count_of(&out->tokens, json, "tokens");
+    out->eval_first = train_field_real(json, "eval_first", NAN);
+    out->seconds = train_field_real(json, "seconds", 0);
+    (void)train_field_count(&out->episodes, json, "episodes");
+    (void)train_field_count(&out->tokens, json, "tokens");
     return true;
 }
 
@@ -83,28 +65,10 @@ tinkc_code rl_state_read(rl_state *out, const char *path, tk_err *err)
     return code;
 }
 
-static void put_text(tk_json_writer *w, const char *key, const char *text)
-{
-    tk_json_key(w, tk_str_of(key));
-    if (text != NULL) {
-        tk_json_put_str(w, tk_str_of(text));
-    } else {
-        tk_json_put_null(w);
-    }
-}
-
 static void put_count(tk_json_writer *w, const char *key, uint64_t value)
 {
     tk_json_key(w, tk_str_of(key));
     tk_json_put_u64(w, value);
-}
-
-static void put_real(tk_json_writer *w, const char *key, double value)
-{
-    if (isfinite(value)) {
-        tk_json_key(w, tk_str_of(key));
-        tk_json_put_double(w, value);
-    }
 }
 
 static void encode(tk_json_writer *w, const rl_state *state)
@@ -115,13 +79,13 @@ static void encode(tk_json_writer *w, const rl_state *state)
     put_count(w, "steps", state->steps);
     tk_json_key(w, TK_STR("finished"));
     tk_json_put_bool(w, state->is_finished);
-    put_text(w, "checkpoint", state->checkpoint);
-    put_text(w, "weights", state->weights);
-    put_text(w, "tasks_sha256", state->tasks);
-    put_real(w, "eval_first", state->eval_first);
+    train_field_put_text(w, "checkpoint", state->checkpoint);
+    train_field_put_text(w, "weights", state->weights);
+    train_field_put_text(w, "tasks_sha256", state->tasks);
+    train_field_put_real(w, "eval_first", state->eval_first);
     put_count(w, "episodes", state->episodes);
     put_count(w, "tokens", state->tokens);
-    put_real(w, "seconds", state->seconds);
+    train_field_put_real(w, "seconds", state->seconds);
     tk_json_key(w, TK_STR("settings"));
     rl_settings_put(w, state->texts);
     tk_json_end_object(w);

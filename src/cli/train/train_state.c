@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "cli/train/train_field.h"
 
 #define FILE_MAX_BYTES (256 * TK_KIB)
 #define FORMAT         1
@@ -62,28 +63,14 @@ const char *train_setting_name(train_setting setting)
 
 /* ---- reading ---- */
 
-static const char *text_of(const tk_json *json, const char *key)
-{
-    const tk_json *value = tk_json_get(json, key);
-    return value != NULL && value->type == TK_JSON_STRING ? value->as.string.p : NULL;
-}
-
 static bool count_of(size_t *out, const tk_json *json, const char *key)
 {
-    const tk_json *value = tk_json_get(json, key);
     uint64_t number = 0;
-    if (value == NULL || !tk_json_to_u64(value, &number) || number > SIZE_MAX) {
+    if (!train_field_count(&number, json, key) || number > SIZE_MAX) {
         return false;
     }
     *out = (size_t)number;
     return true;
-}
-
-static double number_of(const tk_json *json, const char *key, double fallback)
-{
-    const tk_json *value = tk_json_get(json, key);
-    double number = fallback;
-    return value != NULL && tk_json_to_double(value, &number) ? number : fallback;
 }
 
 /* Reads what a run can do without: older state files do not have all of it. */
@@ -91,7 +78,7 @@ static void decode_rest(train_state *out, const tk_json *json)
 {
     const tk_json *list = tk_json_get(json, "habits");
     for (size_t i = 0; list != NULL && i < TRAIN_HABITS; i++) {
-        out->habits[i] = text_of(list, habits[i]);
+        out->habits[i] = train_field_text(list, habits[i]);
     }
     list = tk_json_get(json, "eval_extras_first");
     for (size_t i = 0; i < TK_MIN(tk_json_len(list), (size_t)TRAIN_EXTRAS); i++) {
@@ -100,12 +87,12 @@ static void decode_rest(train_state *out, const tk_json *json)
         out->eval_extras[i] = tk_json_to_double(&item, &value) ? value : NAN;
         out->eval_extras_n = i + 1;
     }
-    out->anchor = text_of(json, "anchor");
-    out->kind = text_of(json, "kind");
+    out->anchor = train_field_text(json, "anchor");
+    out->kind = train_field_text(json, "kind");
     out->kind = out->kind != NULL ? out->kind : "train";
-    out->eval_first = number_of(json, "eval_first", NAN);
-    out->loss_first = number_of(json, "loss_first", NAN);
-    out->totals = (train_totals){.seconds = number_of(json, "seconds", 0)};
+    out->eval_first = train_field_real(json, "eval_first", NAN);
+    out->loss_first = train_field_real(json, "loss_first", NAN);
+    out->totals = (train_totals){.seconds = train_field_real(json, "seconds", 0)};
     (void)count_of(&out->totals.tokens, json, "tokens");
 }
 
@@ -115,7 +102,7 @@ static tinkc_code decode(train_state *out, const tk_json *json, const char *path
     size_t format = 0;
     const tk_json *settings = tk_json_get(json, "settings");
     const tk_json *finished = tk_json_get(json, "finished");
-    const char *data = text_of(json, "data_sha256");
+    const char *data = train_field_text(json, "data_sha256");
     if (!count_of(&format, json, "tinkc_train") || format != FORMAT || data == NULL ||
         strlen(data) + 1 != sizeof(out->data) || settings == NULL ||
         !count_of(&out->step, json, "step") || !count_of(&out->steps, json, "steps") ||
@@ -125,10 +112,10 @@ static tinkc_code decode(train_state *out, const tk_json *json, const char *path
     }
     memcpy(out->data, data, sizeof(out->data));
     for (size_t i = 0; i < TRAIN_SETTINGS; i++) {
-        out->settings[i] = text_of(settings, names[i]);
+        out->settings[i] = train_field_text(settings, names[i]);
     }
-    out->checkpoint = text_of(json, "checkpoint");
-    out->weights = text_of(json, "weights");
+    out->checkpoint = train_field_text(json, "checkpoint");
+    out->weights = train_field_text(json, "weights");
     out->is_finished = finished->as.boolean;
     decode_rest(out, json);
     if (out->checkpoint == NULL) {
@@ -173,24 +160,6 @@ void train_state_dispose(train_state *state)
 
 /* ---- writing ---- */
 
-static void put_text(tk_json_writer *w, const char *key, const char *text)
-{
-    tk_json_key(w, tk_str_of(key));
-    if (text != NULL) {
-        tk_json_put_str(w, tk_str_of(text));
-    } else {
-        tk_json_put_null(w);
-    }
-}
-
-static void put_number(tk_json_writer *w, const char *key, double value)
-{
-    if (isfinite(value)) {
-        tk_json_key(w, tk_str_of(key));
-        tk_json_put_double(w, value);
-    }
-}
-
 /* Writes those that were given. */
 static void put_texts(tk_json_writer *w, const char *key, const char *const *keys,
                       const char *const *texts, size_t n)
@@ -199,7 +168,7 @@ static void put_texts(tk_json_writer *w, const char *key, const char *const *key
     tk_json_begin_object(w);
     for (size_t i = 0; i < n; i++) {
         if (texts[i] != NULL) {
-            put_text(w, keys[i], texts[i]);
+            train_field_put_text(w, keys[i], texts[i]);
         }
     }
     tk_json_end_object(w);
@@ -227,25 +196,25 @@ static void encode(tk_json_writer *w, const train_state *state)
     tk_json_begin_object(w);
     tk_json_key(w, TK_STR("tinkc_train"));
     tk_json_put_u64(w, FORMAT);
-    put_text(w, "kind", state->kind != NULL ? state->kind : "train");
+    train_field_put_text(w, "kind", state->kind != NULL ? state->kind : "train");
     tk_json_key(w, TK_STR("step"));
     tk_json_put_u64(w, state->step);
     tk_json_key(w, TK_STR("steps"));
     tk_json_put_u64(w, state->steps);
     tk_json_key(w, TK_STR("finished"));
     tk_json_put_bool(w, state->is_finished);
-    put_text(w, "checkpoint", state->checkpoint);
-    put_text(w, "weights", state->weights);
+    train_field_put_text(w, "checkpoint", state->checkpoint);
+    train_field_put_text(w, "weights", state->weights);
     if (state->anchor != NULL) {
-        put_text(w, "anchor", state->anchor);
+        train_field_put_text(w, "anchor", state->anchor);
     }
-    put_number(w, "eval_first", state->eval_first);
+    train_field_put_real(w, "eval_first", state->eval_first);
     put_extras(w, state);
-    put_number(w, "loss_first", state->loss_first);
+    train_field_put_real(w, "loss_first", state->loss_first);
     tk_json_key(w, TK_STR("tokens"));
     tk_json_put_u64(w, state->totals.tokens);
-    put_number(w, "seconds", state->totals.seconds);
-    put_text(w, "data_sha256", state->data);
+    train_field_put_real(w, "seconds", state->totals.seconds);
+    train_field_put_text(w, "data_sha256", state->data);
     put_texts(w, "settings", names, state->settings, TRAIN_SETTINGS);
     put_texts(w, "habits", habits, state->habits, TRAIN_HABITS);
     tk_json_end_object(w);
