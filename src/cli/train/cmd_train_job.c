@@ -320,6 +320,12 @@ static int end_run(train_job *t, tinkc_code code)
         }
         return result;
     }
+    if (t->run.eval_is_missing) {
+        cmd_print(stderr,
+                  "Warning: the budget of %lld tokens was too small for the evaluation "
+                  "after step %zu\n",
+                  (long long)t->run.budget, t->run.eval_record.step);
+    }
     int shown = cmd_train_summary(t);
     if (!cmd_wants_json(t->args)) {
         (void)fflush(stdout);

@@ -307,6 +307,7 @@ static tinkc_code end_eval(const pipeline *p, size_t done, tinkc_future *future)
                           : take_result(run, future, &p->eval, record);
     if (code == TINKC_E_BUDGET && run->goal->evaluate != NULL) {
         run->eval_last = NAN; /* these weights have none */
+        run->eval_is_missing = true;
         use_up(run);
         return TINKC_OK;
     }

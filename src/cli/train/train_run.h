@@ -63,8 +63,9 @@ typedef struct train_run {
     double eval_last;         /* NaN: not measured */
     train_record eval_record; /* of the last evaluation */
     bool was_stopped;
-    bool is_used_up;    /* stopped because the budget is too small for the next step */
-    tinkc_error *error; /* owned: of a failed call; or: */
+    bool is_used_up;      /* stopped because the budget is too small for the next step */
+    bool eval_is_missing; /* it was too small for the last evaluation */
+    tinkc_error *error;   /* owned: of a failed call; or: */
     tk_err err;
 } train_run;
 

@@ -227,13 +227,15 @@ static void test_distill_stopped(void **state)
     modelfix_close(&f);
 }
 
-/* Wherever a budget ends, in a step or in an evaluation, what was trained is saved. */
+/* Wherever a budget ends, in a step or in an evaluation, what was trained is saved. Of the
+ * last evaluation a run that has all its steps says whether it could be paid. */
 static void test_distill_budget(void **state)
 {
     modelfix f;
+    unsigned unpaid = 0;
     fix_open(&f, NULL);
-    for (unsigned budget = 100, done = 0; done == 0; budget += 60) {
-        char text[24];
+    for (unsigned budget = 100, paid = 0; paid == 0; budget += 60) {
+        char text[24], warning[96];
         (void)snprintf(text, sizeof(text), "%u", budget);
         (void)unlink(program_path(&f.p, "b.distill.json"));
         program_run(&f.p,
@@ -242,15 +244,23 @@ static void test_distill_budget(void **state)
                                  "--rank", "2", "--save-every", "0", "--save", "b",
                                  "--metrics", "b.m", "--eval", "d.jsonl", "--eval-every",
                                  "1", "--restart", "--budget-tokens", text));
-        done = f.p.code == 0;
+        unsigned done = f.p.code == 0;
         if (!done && !program_said(&f.p.err, "too small for another step")) {
             fail_msg("%u: %s", budget, f.p.err.p);
         }
         if (runfix_has(&f, "b.m", "\"step\":1,\"epoch")) {
             assert_true(runfix_has(&f, "b.distill.json", done ? "\"step\":2," : "step"));
         }
+        (void)snprintf(warning, sizeof(warning),
+                       "Warning: the budget of %u tokens was too small for the "
+                       "evaluation after step 2\n",
+                       budget);
+        paid = program_said(&f.p.err, "step 2/2  held-out KL ");
+        assert_int_equal(program_said(&f.p.err, warning), done && !paid);
+        unpaid += done && !paid;
         assert_true(budget < 10000);
     }
+    assert_true(unpaid > 0);
     runfix_expect_unloaded(&f);
     modelfix_close(&f);
 }
