@@ -545,6 +545,13 @@ static int run(const cmd_args *args)
     return result;
 }
 
+/* Returns whether the option asks for something: --eval-every 0 does not. */
+static bool is_asked(const cmd_args *args, const char *option)
+{
+    return cmd_has(args, option) &&
+           (strcmp(option, "eval-every") != 0 || cmd_int(args, option, 0) != 0);
+}
+
 /* Refuses options that would have no effect beside the others. */
 static int check_pairs(const cmd_args *args)
 {
@@ -552,7 +559,7 @@ static int check_pairs(const cmd_args *args)
         {"cut-off", "match"}, {"eval-every", "eval"}, {"eval-group", "eval"}};
     bool is_known = cmd_has(args, "resume"); /* what is needed may be in the state */
     for (size_t i = 0; i < TK_ARRAY_LEN(needs) && !is_known; i++) {
-        if (cmd_has(args, needs[i][0]) && !cmd_has(args, needs[i][1])) {
+        if (is_asked(args, needs[i][0]) && !cmd_has(args, needs[i][1])) {
             return cmd_bad_usage(args, "--%s has no effect without --%s.", needs[i][0],
                                  needs[i][1]);
         }

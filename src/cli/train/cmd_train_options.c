@@ -14,6 +14,10 @@ int cmd_train_check(const cmd_args *args)
     if (cmd_int(args, "save-every", 1) < 0 || cmd_int(args, "eval-every", 1) < 0) {
         return cmd_bad_usage(args, "--save-every and --eval-every must be 0 or more.");
     }
+    if (cmd_int(args, "eval-every", 0) > 0 && !cmd_has(args, "eval") &&
+        !cmd_has(args, "resume")) { /* then --eval may be in the state */
+        return cmd_bad_usage(args, "--eval-every has no effect without --eval.");
+    }
     if (cmd_has(args, "resume") && cmd_has(args, "restart")) {
         return cmd_bad_usage(args, "Give --resume or --restart, not both.");
     }

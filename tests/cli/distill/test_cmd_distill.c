@@ -123,6 +123,9 @@ static void test_distill_usage(void **state)
         {{"distill", "bad.jsonl", "-m", MODEL, "-t", MODEL, NULL},
          "bad.jsonl:1: is not a prompt",
          1},
+        {{"distill", "d.jsonl", "-t", "x", "--eval-every", "2", NULL},
+         "--eval-every has no effect without --eval",
+         2},
         {{"distill", "none.jsonl", "-t", MODEL, NULL}, "cannot open none.jsonl", 1},
     };
     modelfix f;
