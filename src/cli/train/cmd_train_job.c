@@ -364,9 +364,7 @@ static int run_training(train_job *t)
                          .metrics = {.key = t->goal->key},
                          .err = TK_ERR_INIT};
     int result = CMD_FAILED;
-    if ((t->from_step == 0 &&
-         train_state_discard(t->state_path, &t->run.err) != TINKC_OK) ||
-        train_metrics_open(&t->run.metrics, t->habits[TRAIN_METRICS], t->from_step,
+    if (train_metrics_open(&t->run.metrics, t->habits[TRAIN_METRICS], t->from_step,
                            &t->run.curve, &t->run.err) != TINKC_OK) {
         (void)cmd_fail("%s", t->run.err.message);
     } else {
@@ -385,6 +383,15 @@ static int run_training(train_job *t)
 }
 
 /* ---- the command ---- */
+
+/* A run that does not go on from its state file ends that one. */
+static int discard_old(const train_job *t)
+{
+    tk_err err = TK_ERR_INIT;
+    return t->from_step > 0 || train_state_discard(t->state_path, &err) == TINKC_OK
+               ? CMD_OK
+               : cmd_fail("%s", err.message);
+}
 
 /* Reads the data with the tokenizer of the model, then trains. */
 static int prepare_and_run(train_job *t)
@@ -418,6 +425,9 @@ static int prepare_and_run(train_job *t)
     }
     cmd_progress("Loading %s", t->model);
     result = open_model(t);
+    if (result == CMD_OK) {
+        result = discard_old(t);
+    }
     t->goal = &train_goal_lines;
     if (result == CMD_OK && t->kind->begin != NULL) {
         result = t->kind->begin(t);

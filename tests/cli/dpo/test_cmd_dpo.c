@@ -282,6 +282,28 @@ static void test_dpo_resumed_from_file(void **state)
     modelfix_close(&f);
 }
 
+/* The state of an old run goes before the log-probabilities of its start weights do: else a run
+ * that is killed between the two leaves a state that --resume cannot continue. The requests of
+ * the old run: two references, two evaluations, two for each of eight steps. */
+static void test_dpo_begun_again(void **state)
+{
+    modelfix f;
+    fix_open(&f, RUNFIX_HANGS("forward_backward", "20"));
+    run_well(&f, PROGRAM_ARGS(RUN_ARGS("again")));
+    assert_true(runfix_has(&f, "again.dpo.json", "\"finished\":true"));
+    program_write_file(&f.p, "again.dpo.reference.json", "old");
+    program_start(&f.p, PROGRAM_ARGS(RUN_ARGS("again"), "--restart"));
+    int64_t end = tk_clock_mono_ms(NULL) + RUNFIX_WAIT_MS;
+    while (access(program_path(&f.p, "again.dpo.json"), F_OK) == 0) {
+        assert_true(tk_clock_mono_ms(NULL) < end);
+        (void)usleep(2000);
+    }
+    assert_true(runfix_has(&f, "again.dpo.reference.json", "old"));
+    assert_int_equal(kill(f.p.pid, SIGKILL), 0);
+    program_end(&f.p);
+    modelfix_close(&f);
+}
+
 /* A budget, which counts both passes of a step; --resume with held-out data that the run did
  * not have before; and Ctrl-C. */
 static void test_dpo_interrupted(void **state)
@@ -385,6 +407,7 @@ int main(void)
         cmocka_unit_test(test_dpo_usage),
         cmocka_unit_test(test_dpo_killed_and_resumed),
         cmocka_unit_test(test_dpo_resumed_from_file),
+        cmocka_unit_test(test_dpo_begun_again),
         cmocka_unit_test(test_dpo_interrupted),
         cmocka_unit_test(test_dpo_server_fails),
         cmocka_unit_test(test_dpo_manners),
