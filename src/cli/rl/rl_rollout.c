@@ -3,7 +3,6 @@
 #include "cli/rl/rl_rollout.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +14,6 @@
 #include "base/utf8.h"
 
 #define WAIT_MS      100
-#define TEXT_BYTES   2048 /* of a variable, except the task */
 #define VARIABLES    20
 #define LINE_BYTES   (4 * TK_MIB)
 #define AGENT_RANDOM UINT32_MAX /* the turn whose seed is the agent's own */
@@ -63,85 +61,87 @@ typedef struct work {
 
 typedef struct variables {
     tk_buf texts[VARIABLES];
-    const char *at[VARIABLES];
+    const char *at[VARIABLES]; /* from end_all on */
     size_t n;
-    bool failed; /* memory ran out */
-    bool is_long;
 } variables;
 
-static void put(variables *v, const char *format, ...) TK_PRINTF(2, 3);
-static void put(variables *v, const char *format, ...)
+/* Begins the next variable; its name is written, and "=" and a value may follow. */
+static tk_buf *begin(variables *v, const char *name)
 {
-    char text[TEXT_BYTES];
-    va_list list;
-    va_start(list, format);
-    int n = vsnprintf(text, sizeof(text), format, list);
-    va_end(list);
-    tk_buf *buf = &v->texts[v->n];
-    tk_buf_init(buf, RL_AGENT_ENV_BYTES);
-    tk_buf_puts(buf, text);
-    v->at[v->n] = tk_buf_cstr(buf);
-    v->failed = v->failed || n < 0 || v->at[v->n] == NULL;
-    v->is_long = v->is_long || n >= (int)sizeof(text);
-    v->n++;
+    tk_buf *buf = &v->texts[v->n++];
+    tk_buf_init(buf, RL_AGENT_ENV_BYTES - 1);
+    tk_buf_puts(buf, name);
+    return buf;
+}
+
+static void put(variables *v, const char *name, const char *value)
+{
+    tk_buf_printf(begin(v, name), "=%s", value);
 }
 
 /* The task as a variable; a large one is on standard input only. */
 static void put_task(variables *v, tk_str task)
 {
-    tk_buf *buf = &v->texts[v->n];
-    tk_buf_init(buf, RL_AGENT_ENV_BYTES - 1);
-    tk_buf_puts(buf, "TINKC_TASK=");
+    static const char empty[] = "TINKC_TASK=";
+    tk_buf *buf = begin(v, empty);
     tk_buf_put(buf, task.p, task.n);
     if (buf->failure == TINKC_E_LIMIT) {
         tk_buf_clear(buf);
-        tk_buf_puts(buf, "TINKC_TASK=");
+        tk_buf_puts(buf, empty);
     }
-    v->at[v->n] = tk_buf_cstr(buf);
-    v->failed = v->failed || v->at[v->n] == NULL;
-    v->n++;
 }
 
 /* The gateway is here: no proxy is to be asked for it. */
 static void put_no_proxy(variables *v, const char *name)
 {
     const char *old = tk_env_get_nonempty(NULL, name);
-    tk_buf *buf = &v->texts[v->n];
-    tk_buf_init(buf, RL_AGENT_ENV_BYTES - 1);
-    tk_buf_puts(buf, name);
-    tk_buf_puts(buf, "=127.0.0.1,localhost");
-    if (old != NULL) {
-        tk_buf_putc(buf, ',');
-        tk_buf_puts(buf, old);
-    }
-    v->at[v->n] = tk_buf_cstr(buf);
-    v->failed = v->failed || v->at[v->n] == NULL;
-    v->n++;
+    tk_buf_printf(begin(v, name), "=127.0.0.1,localhost%s%s", old != NULL ? "," : "",
+                  old != NULL ? old : "");
 }
 
 static void fill(variables *v, const work *w, const place *p, tk_str task)
 {
     const char *url = rl_gate_url(w->r->gate), *key = rl_gate_key(w->r->gate);
     const char *name = p->is.name, *model = w->r->model;
-    put(v, "OPENAI_BASE_URL=%s/e/%s/v1", url, name);
-    put(v, "OPENAI_API_BASE=%s/e/%s/v1", url, name);
-    put(v, "OPENAI_API_KEY=%s", key);
-    put(v, "OPENAI_MODEL=%s", model);
-    put(v, "ANTHROPIC_BASE_URL=%s/e/%s", url, name);
-    put(v, "ANTHROPIC_API_KEY=%s", key);
-    put(v, "ANTHROPIC_AUTH_TOKEN=%s", key);
-    put(v, "ANTHROPIC_MODEL=%s", model);
-    put(v, "TINKC_EPISODE=%s", name);
-    put(v, "TINKC_STEP=%zu", w->ask->step);
-    put(v, "TINKC_MAX_TURNS=%zu", w->r->max_turns);
-    put(v, "TINKER_API_KEY"); /* what a model decides needs no key to the server */
+    tk_buf_printf(begin(v, "OPENAI_BASE_URL"), "=%s/e/%s/v1", url, name);
+    tk_buf_printf(begin(v, "OPENAI_API_BASE"), "=%s/e/%s/v1", url, name);
+    put(v, "OPENAI_API_KEY", key);
+    put(v, "OPENAI_MODEL", model);
+    tk_buf_printf(begin(v, "ANTHROPIC_BASE_URL"), "=%s/e/%s", url, name);
+    put(v, "ANTHROPIC_API_KEY", key);
+    put(v, "ANTHROPIC_AUTH_TOKEN", key);
+    put(v, "ANTHROPIC_MODEL", model);
+    put(v, "TINKC_EPISODE", name);
+    tk_buf_printf(begin(v, "TINKC_STEP"), "=%zu", w->ask->step);
+    tk_buf_printf(begin(v, "TINKC_MAX_TURNS"), "=%zu", w->r->max_turns);
+    /* what a model decides needs no key to the server */
+    (void)begin(v, "TINKER_API_KEY");
     put_no_proxy(v, "no_proxy");
     put_no_proxy(v, "NO_PROXY");
-    put(v, "TINKC_SPLIT=%s", w->ask->is_eval ? "eval" : "train");
-    put(v, "TINKC_SEED=%llu",
-        (unsigned long long)tinkc_rl_seed(p->is.run, p->is.task, p->is.index,
-                                          AGENT_RANDOM));
+    put(v, "TINKC_SPLIT", w->ask->is_eval ? "eval" : "train");
+    tk_buf_printf(begin(v, "TINKC_SEED"), "=%llu",
+                  (unsigned long long)tinkc_rl_seed(p->is.run, p->is.task, p->is.index,
+                                                    AGENT_RANDOM));
     put_task(v, task);
+}
+
+/* Ends the texts. One that is too long has its name at least. */
+static tinkc_code end_all(variables *v, tk_err *err)
+{
+    for (size_t i = 0; i < v->n; i++) {
+        v->at[i] = tk_buf_cstr(&v->texts[i]);
+        if (v->at[i] == NULL && v->texts[i].failure == TINKC_E_LIMIT) {
+            tk_str text = tk_buf_str(&v->texts[i]), name = tk_str_cut(&text, '=');
+            return tk_err_set(err, TINKC_E_LIMIT,
+                              "the variable " TK_STR_FMT
+                              " is too long for an agent: the limit is %d bytes",
+                              TK_STR_ARG(name), RL_AGENT_ENV_BYTES - 1);
+        }
+        if (v->at[i] == NULL) {
+            return tk_err_nomem(err);
+        }
+    }
+    return TINKC_OK;
 }
 
 static tinkc_code start_process(const work *w, place *p, tk_err *err)
@@ -153,12 +153,9 @@ static tinkc_code start_process(const work *w, place *p, tk_err *err)
     tk_buf_init(&input, task.n + 2);
     tk_buf_put(&input, task.p, task.n);
     tk_buf_putc(&input, '\n');
-    tinkc_code code = v.failed ? tk_err_nomem(err) : tk_buf_status(&input, err);
-    if (code == TINKC_OK && v.is_long) { /* the only one without a limit of its own */
-        code = tk_err_set(err, TINKC_E_LIMIT,
-                          "the name of the model is too long for a variable of an agent; "
-                          "the limit is about %d bytes",
-                          TEXT_BYTES - 64);
+    tinkc_code code = end_all(&v, err);
+    if (code == TINKC_OK) {
+        code = tk_buf_status(&input, err);
     }
     const rl_job job = {.command = w->r->command,
                         .variables = v.at,

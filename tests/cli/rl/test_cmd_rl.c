@@ -217,6 +217,30 @@ static void test_rl_surroundings(void **state)
     modelfix_close(&f);
 }
 
+/* A variable of an agent may be long, but not longer than the system takes; the one that is, is
+ * named. */
+static void test_rl_long_variables(void **state)
+{
+    static char proxies[2][100100], command[1000];
+    modelfix f;
+    (void)state;
+    open_fix(&f, NULL);
+    (void)snprintf(proxies[0], sizeof(proxies[0]), "NO_PROXY=%098274d", 7);
+    (void)snprintf(proxies[1], sizeof(proxies[1]), "NO_PROXY=%098275d", 7);
+    (void)snprintf(command, sizeof(command),
+                   "[ ${#NO_PROXY} = 98294 ] || exit 5; '%s' agent once", self);
+    program_env(&f.p, proxies[0]);
+    run_ok(&f, PROGRAM_ARGS("rl", "-t", "t.jsonl", "-a", command, "-b", "1", "-g", "2",
+                            "-n", "1", "--rank", "2", "--save", "long"));
+    expect_file(&f, "long.rl/metrics.jsonl", "\"episodes/failed\":0");
+    program_env(&f.p, proxies[1]);
+    program_run(&f.p, PROGRAM_ARGS("rl", "-t", "t.jsonl", "-a", command, "-b", "1", "-g",
+                                   "2", "-n", "1", "--rank", "2", "--save", "longer"));
+    assert_int_equal(f.p.code, 1);
+    said(&f, "the variable NO_PROXY is too long for an agent: the limit is 98303 bytes");
+    modelfix_close(&f);
+}
+
 /* An environment; its texts, and with --tokens its tokens, are kept for reading. */
 static void test_rl_env(void **state)
 {
@@ -371,6 +395,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_rl_overlap),
         cmocka_unit_test(test_rl_interrupted),
         cmocka_unit_test(test_rl_surroundings),
+        cmocka_unit_test(test_rl_long_variables),
         cmocka_unit_test(test_rl_env),
         cmocka_unit_test(test_rl_match),
         cmocka_unit_test(test_rl_killed_at_end),
