@@ -23,7 +23,7 @@ extern char **environ;
 
 /* Its group, which a signal of the terminal does not reach; 0: none. */
 static volatile pid_t group;
-static const int endings[] = {SIGINT, SIGTERM, SIGHUP};
+static const int endings[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 static struct sigaction before[TK_ARRAY_LEN(endings)];
 
 static void end_both(int number)

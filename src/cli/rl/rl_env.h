@@ -18,8 +18,8 @@ typedef struct rl_env {
     size_t taken;
 } rl_env;
 
-/* Starts `/bin/sh -c COMMAND` as a process group. From then on SIGINT, SIGTERM and SIGHUP end
- * that, too, so there is one at a time. TINKC_E_IO. The caller closes it, also after a
+/* Starts `/bin/sh -c COMMAND` as a process group. From then on SIGINT, SIGTERM, SIGHUP and
+ * SIGQUIT end that, too, so there is one at a time. TINKC_E_IO. The caller closes it, also after a
  * failure. */
 TK_NODISCARD tinkc_code rl_env_open(rl_env *env, const char *command, int64_t timeout_ms,
                                     tk_err *err);

@@ -130,7 +130,7 @@ static void test_env_leaves_nothing(void **state)
         {"exec 3>pipe; echo x >&3; sleep 1000 >&- & exec >&-; sleep 1000", 1},
         {"exec 3>pipe; echo x >&3; sleep 1000 >&- & read a; echo '{\"done\":true}'", 0},
     };
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
     (void)state;
     for (size_t i = 0; i < TK_ARRAY_LEN(rows) + TK_ARRAY_LEN(signals); i++) {
         int fd = open_pipe(), number = 0;
@@ -141,7 +141,8 @@ static void test_env_leaves_nothing(void **state)
         } else {
             number = signals[i - TK_ARRAY_LEN(rows)];
             program_start(&f.p, PROGRAM_ARGS("env", "--task", TASK,
-                                             "exec 3>pipe; trap '' INT TERM HUP; read a; "
+                                             "exec 3>pipe; trap '' INT TERM HUP QUIT; "
+                                             "read a; "
                                              "echo x >&3; sleep 1000; sleep 1000"));
             assert_int_equal(wait_byte(fd), 'x');
             assert_int_equal(kill(f.p.pid, number), 0);
