@@ -20,11 +20,13 @@ static void *on_realloc(void *user, void *ptr, size_t size)
     return realloc(ptr, size);
 }
 
-/* Thread: any; the one that frees a model does not hold the lock. */
+/* Thread: any; the one that frees a model does not hold the lock. Only the first block at this
+ * address is the model: one of those that come later may be freed under the lock. */
 static void on_free(void *user, void *ptr)
 {
     watch *w = user;
-    if (ptr == atomic_load(&w->model)) {
+    const srv_model *model = ptr;
+    if (ptr != NULL && atomic_compare_exchange_strong(&w->model, &model, NULL)) {
         tk_mutex_lock(&w->server->lock);
         tk_list *head = &w->server->futures.pending;
         for (tk_list *at = head->next; at != head; at = at->next) {
