@@ -104,8 +104,9 @@ void eng_model_get_info(const eng_model *model, eng_model_info *out); /* borrows
  * called); what is beyond that is computed again. Changes no bit. */
 void eng_model_limit_kept(eng_model *model, size_t bytes);
 
-/* Frees the working memory when it is larger than `bytes`, with the scratch of the pool's
- * threads. Nothing may be computed on the pool meanwhile; a training request may be between two of its steps. */
+/* Frees working memory when there is more than `bytes` of it: first the scratch of the pool's
+ * threads, which other models use, too; then the model's own, if that alone is more. Nothing
+ * may be computed on the pool meanwhile; a training request may be between two of its steps. */
 void eng_model_trim(eng_model *model, size_t bytes);
 
 /* ---- adapters ---- */

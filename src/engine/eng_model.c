@@ -489,9 +489,12 @@ void eng_model_limit_kept(eng_model *model, size_t bytes)
 
 void eng_model_trim(eng_model *model, size_t bytes)
 {
-    if (eng_work_kept(&model->work) + eng_pool_kept(model->pool) > bytes) {
-        eng_work_dispose(&model->work);
+    size_t kept = eng_work_kept(&model->work);
+    if (kept + eng_pool_kept(model->pool) > bytes) { /* it may be another model's */
         eng_pool_release(model->pool);
+    }
+    if (kept > bytes) {
+        eng_work_dispose(&model->work);
     }
 }
 
