@@ -100,6 +100,7 @@ void eng_sample_push(eng_sampler *sampler, eng_sample_job *job, size_t index,
         eng_sample_drop_pages(sampler, job, sample);
     }
     if (job->listener.on_token != NULL) {
-        job->listener.on_token(job->listener.user, index, token, logprob);
+        job->listener.on_token(job->listener.user, index, token, logprob,
+                               sample->finished);
     }
 }

@@ -115,8 +115,9 @@ typedef struct eng_sample_result { /* borrowed: valid during on_done */
 } eng_sample_result;
 
 typedef struct eng_sample_listener {
-    /* Optional: each token as it is drawn, for streams. */
-    void (*on_token)(void *user, size_t sample, int32_t token, float logprob);
+    /* Optional: each token as it is drawn, for streams; is_last: the sample ends with it. */
+    void (*on_token)(void *user, size_t sample, int32_t token, float logprob,
+                     bool is_last);
     /* Exactly once per accepted request that is not cancelled: result, or NULL and
      * err. */
     void (*on_done)(void *user, const eng_sample_result *result, const tk_err *err);

@@ -286,7 +286,8 @@ typedef struct meddler {
     tinkc_code step_code;
 } meddler;
 
-static void meddle_token(void *user, size_t sample, int32_t token, float logprob)
+static void meddle_token(void *user, size_t sample, int32_t token, float logprob,
+                         bool is_last)
 {
     meddler *m = user;
     if (++m->tokens == 3) {

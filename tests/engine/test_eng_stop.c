@@ -251,7 +251,8 @@ typedef struct heard { /* of one request */
     size_t n[2], done;
 } heard;
 
-static void on_token(void *user, size_t sample, int32_t token, float logprob)
+static void on_token(void *user, size_t sample, int32_t token, float logprob,
+                     bool is_last)
 {
     heard *h = user;
     h->tokens[sample][h->n[sample]++] = token;

@@ -416,14 +416,14 @@ static void on_done(void *user, const eng_sample_result *result, const tk_err *e
     finish(sample);
 }
 
-static void on_token(void *user, size_t index, int32_t token, float logprob)
+static void on_token(void *user, size_t index, int32_t token, float logprob, bool is_last)
 {
     srv_sample *sample = user;
     if (sample->listener.on_token != NULL) {
         sample->listener.on_token(sample->listener.user, index, token, logprob);
         return;
     }
-    srv_sample_stream_token(sample, token, logprob);
+    srv_sample_stream_token(sample, token, logprob, is_last);
     if (sample->abandoned) {
         eng_sampler_cancel(sample->runs_on, sample->run_id);
         finish(sample);

@@ -86,9 +86,10 @@ void srv_sample_start(srv_sample *sample, eng_sampler *sampler);
 /* Ends it, running or not: its future fails. Thread: engine. */
 void srv_sample_cancel(srv_sample *sample);
 
-/* Sends the next token of a stream (srv_sample_stream.c), and its end: a result, or
- * err. */
-void srv_sample_stream_token(srv_sample *sample, int32_t token, float logprob);
+/* Sends the next token of a stream (srv_sample_stream.c), the last one with all the text that
+ * is left; and its end: a result, or err. */
+void srv_sample_stream_token(srv_sample *sample, int32_t token, float logprob,
+                             bool is_last);
 void srv_sample_stream_done(srv_sample *sample, const eng_sample_result *result,
                             const tk_err *err);
 

@@ -25,8 +25,9 @@ static bool put_event(srv_sample *sample, const tk_stream_event *event)
 }
 
 /* Takes the text that was not sent yet: whole characters only. A character that is cut
- * short waits for the next token; bytes that are not UTF-8 are replaced. */
-static void take_text(srv_sample *sample, tk_buf *out, bool last)
+ * short waits for the next token, unless there is none; bytes that are not UTF-8 are
+ * replaced. */
+static void take_text(srv_sample *sample, tk_buf *out, bool is_last)
 {
     tk_buf *held = &sample->held;
     size_t at = 0;
@@ -36,7 +37,9 @@ static void take_text(srv_sample *sample, tk_buf *out, bool last)
         if (n > 0) {
             tk_buf_put(out, held->p + at, n);
             at += n;
-        } else if (!last && tk_utf8_whole(held->p + at, left) == 0) {
+        } else if (tk_utf8_whole(held->p + at, left) == 0) {
+            tk_buf_puts(out, is_last ? replacement : "");
+            at += is_last ? left : 0;
             break;
         } else {
             tk_buf_puts(out, replacement);
@@ -50,14 +53,15 @@ static void take_text(srv_sample *sample, tk_buf *out, bool last)
     held->n = left;
 }
 
-void srv_sample_stream_token(srv_sample *sample, int32_t token, float logprob)
+void srv_sample_stream_token(srv_sample *sample, int32_t token, float logprob,
+                             bool is_last)
 {
     const tk_tok *tok = sample->sampler->base->tok;
     tk_buf text;
     tk_buf_init(&text, 64 * TK_KIB);
     if (tok != NULL) {
         (void)srv_text_bytes(tok, token, &sample->held);
-        take_text(sample, &text, false);
+        take_text(sample, &text, is_last);
     }
     const tk_stream_event event = {
         .token = {tok != NULL ? TK_SET : TK_UNSET, tk_buf_str(&text)},

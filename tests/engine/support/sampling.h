@@ -36,6 +36,7 @@ typedef struct reply {
     float alt_logprobs[REPLY_TOKENS * REPLY_TOPK];
     size_t n_targets;               /* set by the test */
     size_t streamed[REPLY_SAMPLES]; /* calls of on_token */
+    bool ended[REPLY_SAMPLES];      /* the last of them said so */
     size_t n_prompt;                /* set by the test */
     uint64_t id;
 } reply;
@@ -48,10 +49,13 @@ typedef struct scene {
     eng_sampler *sampler;
 } scene;
 
-static inline void reply_token(void *user, size_t sample, int32_t token, float logprob)
+static inline void reply_token(void *user, size_t sample, int32_t token, float logprob,
+                               bool is_last)
 {
     reply *r = user;
     assert_int_equal(r->done, 0);
+    assert_false(r->ended[sample]);
+    r->ended[sample] = is_last;
     r->streamed[sample]++;
 }
 
@@ -63,6 +67,7 @@ static inline void reply_sequence(reply *r, size_t i, const eng_sequence *s)
     memcpy(r->tokens[i], s->tokens, s->n * sizeof(int32_t));
     memcpy(r->logprobs[i], s->logprobs, s->n * sizeof(float));
     assert_int_equal(r->streamed[i], s->n);
+    assert_true(r->ended[i]);
     assert_int_equal(s->top_ids != NULL, r->topk_sampled > 0);
     if (r->topk_sampled > 0) {
         size_t cells = s->n * r->topk_sampled;

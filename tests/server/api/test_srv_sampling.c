@@ -51,8 +51,8 @@ static void test_srv_samples_are_streamed(void **state)
 #define LETTER "\xCE\xA7"
 #define HOT                                                                              \
     "{\"base_model\":\"" MODEL "\",\"prompt\":{\"chunks\":[{\"tokens\":[5,7],"           \
-    "\"type\":\"encoded_text\"}]},\"sampling_params\":{\"max_tokens\":4,"                \
-    "\"temperature\":100,\"seed\":406,\"stop\":"
+    "\"type\":\"encoded_text\"}]},\"sampling_params\":{\"temperature\":100,"             \
+    "\"seed\":406,\"max_tokens\":%d,\"stop\":%s}}"
 
 /* A stop string is found whatever tokens its bytes are in. */
 static void test_srv_stops_in_parts_of_characters(void **state)
@@ -65,7 +65,7 @@ static void test_srv_stops_in_parts_of_characters(void **state)
     fix t;
     open_fix(&t, (srv_options){0});
     for (size_t i = 0; i < TK_ARRAY_LEN(rows); i++) {
-        const char *body = format_body(&t, HOT "%s}}", rows[i].stop);
+        const char *body = format_body(&t, HOT, 4, rows[i].stop);
         const tk_json *result = result_of(&t, submit(&t, API "asample", body));
         tk_json sequence = tk_json_at(tk_json_get(result, "sequences"), 0);
         const tk_json *tokens = tk_json_get(&sequence, "tokens");
@@ -77,32 +77,49 @@ static void test_srv_stops_in_parts_of_characters(void **state)
     close_fix(&t);
 }
 
-/* The first token of a letter has no text yet, the second one has all of it. */
+/* The next event of the stream that `rest` is what is left of. */
+static const tk_json *next_event(fix *t, tk_str *rest)
+{
+    const tk_json *json = NULL;
+    tk_err err = TK_ERR_INIT;
+    tk_str line = tk_str_cut(rest, '\n');
+    assert_true(tk_str_has_prefix(line, "data: "));
+    assert_int_equal(
+        tk_json_parse(&json, &t->f.arena, line.p + 6, line.n - 6, NULL, &err), TINKC_OK);
+    (void)tk_str_cut(rest, '\n');
+    return json;
+}
+
+/* The first token of a letter has no text yet, the second one has all of it. When there is no
+ * second one, U+FFFD is in its place, and the event that ends the stream has no text. */
 static void test_srv_streams_have_whole_characters(void **state)
 {
-    static const char *const wanted[] = {"", LETTER};
+    static const struct {
+        int tokens;
+        const char *wanted[2];
+    } rows[] = {{2, {"", LETTER}}, {1, {"\xEF\xBF\xBD"}}};
     fix t;
     open_fix(&t, (srv_options){0});
-    httpget_response response;
-    const httpget_request request = {.method = "POST",
-                                     .target = API "stream_sample",
-                                     .headers = "Accept: text/event-stream\r\n",
-                                     .body = HOT "[]}}"};
-    assert_int_equal(httpget_once(srvfix_port(&t.f), &request, &response), HTTPGET_OK);
-    assert_int_equal(response.status, 200);
-    tk_str rest = {response.body.p, response.body.n};
-    for (size_t i = 0; i < TK_ARRAY_LEN(wanted); i++) {
-        tk_str line = tk_str_cut(&rest, '\n');
-        const tk_json *json = NULL;
-        tk_err err = TK_ERR_INIT;
-        assert_true(tk_str_has_prefix(line, "data: "));
-        assert_int_equal(
-            tk_json_parse(&json, &t.f.arena, line.p + 6, line.n - 6, NULL, &err),
-            TINKC_OK);
-        assert_string_equal(srvfix_text(json, "token"), wanted[i]);
-        (void)tk_str_cut(&rest, '\n');
+    for (size_t k = 0; k < TK_ARRAY_LEN(rows); k++) {
+        httpget_response response;
+        const httpget_request request = {.method = "POST",
+                                         .target = API "stream_sample",
+                                         .headers = "Accept: text/event-stream\r\n",
+                                         .body =
+                                             format_body(&t, HOT, rows[k].tokens, "[]")};
+        assert_int_equal(httpget_once(srvfix_port(&t.f), &request, &response),
+                         HTTPGET_OK);
+        assert_int_equal(response.status, 200);
+        tk_str rest = {response.body.p, response.body.n};
+        for (int i = 0; i < rows[k].tokens; i++) {
+            assert_string_equal(srvfix_text(next_event(&t, &rest), "token"),
+                                rows[k].wanted[i]);
+        }
+        const tk_json *end = next_event(&t, &rest);
+        assert_string_equal(srvfix_text(end, "finish_reason"), "length");
+        assert_null(tk_json_get(end, "token"));
+        httpget_response_dispose(&response);
     }
-    httpget_response_dispose(&response);
     close_fix(&t);
 }
 

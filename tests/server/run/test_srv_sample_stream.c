@@ -31,7 +31,7 @@ static void test_srv_sample_stream_ends_when_it_breaks(void **state)
     for (size_t i = 0; i < 32 * TK_KIB; i++) { /* in JSON six bytes each: too many */
         tk_buf_putc(&sample.held, '\x01');
     }
-    srv_sample_stream_token(&sample, 5, -1.0F);
+    srv_sample_stream_token(&sample, 5, -1.0F, false);
     assert_true(sample.abandoned);
     assert_int_equal(
         hd_stream_take(sample.stream, piece, sizeof(piece), note_wait, &waits), -1);
