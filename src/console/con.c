@@ -28,6 +28,8 @@ static hd_verdict get_session(con *console, hd_request *request)
                  : done  ? TK_STR("done")
                          : TK_STR("needed"));
     con_json_str(&answer.w, "version", TK_STR(TINKC_VERSION));
+    con_json_str(&answer.w, "runs",
+                 console->data.run != NULL ? TK_STR("recorded") : TK_STR("none"));
     con_json_str(&answer.w, "kind", tk_str_of(console->data.kind));
     return con_json_reply(&answer);
 }

@@ -378,7 +378,7 @@ static void test_con_without_data(void **state)
     confix it;
     confix_open(&it, &nothing, NULL);
     confix_expect(&it, CON_API "session", "{\"login\":\"none\"");
-    confix_expect(&it, CON_API "session", "\"kind\":\"console\"}");
+    confix_expect(&it, CON_API "session", "\"runs\":\"none\",\"kind\":\"console\"}");
     confix_expect(&it, CON_API "runs", "{\"runs\":[],\"total\":0}");
     confix_expect(&it, CON_API "samples",
                   "{\"samples\":[],\"more\":false,\"next\":null,\"recording\":false,");

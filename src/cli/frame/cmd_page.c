@@ -81,16 +81,20 @@ static void open_run(tinkc_service *service, const char *page, const char *run,
 
 void cmd_page_show(const cmd_args *args, tinkc_service *service, const char *run)
 {
-    char login[TEXT_BYTES], page[PAGE_BYTES];
+    char login[TEXT_BYTES], runs[TEXT_BYTES], page[PAGE_BYTES];
+    bool opens = cmd_has(args, "open");
     bool has_console = run != NULL && page_of(page) &&
                        ask(login, service, "GET", CONSOLE "session", "login");
-    if (!has_console) {
-        if (cmd_has(args, "open")) {
-            cmd_print(stderr, "Warning: this server has no console to open\n");
+    bool has_run = has_console && ask(runs, service, "GET", CONSOLE "session", "runs") &&
+                   strcmp(runs, "recorded") == 0;
+    if (!has_run) {
+        if (opens) {
+            cmd_print(stderr, "Warning: this server %s\n",
+                      has_console ? "records no runs" : "has no console to open");
         }
         return;
     }
-    bool opens = cmd_has(args, "open"), needs_login = strcmp(login, "none") != 0;
+    bool needs_login = strcmp(login, "none") != 0;
     cmd_print(stderr, "Console: %s#/runs/%s%s\n", page, run,
               needs_login && !opens ? " (--open logs in)" : "");
     if (opens) {

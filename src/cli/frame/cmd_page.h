@@ -4,8 +4,8 @@
 
 #include "cli/frame/cmd.h"
 
-/* Prints the address of a run on standard error when the service's server has a console, and
- * with --open also opens it in a browser: a server that wants a key is asked for a code that
+/* Prints the address of a run on standard error when the service's server records runs for its
+ * console, and with --open also opens it in a browser: a server that wants a key is asked for a code that
  * logs in once. Whatever goes wrong is no failure of the command; with --open a line says it. */
 void cmd_page_show(const cmd_args *args, tinkc_service *service, const char *run);
 

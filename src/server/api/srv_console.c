@@ -417,12 +417,13 @@ bool srv_console_knows(void *app, tk_str cookies)
 
 tinkc_code srv_console_new(srv *server, tk_err *err)
 {
+    bool records = server->record != NULL;
     const con_config config = {
         .data = {.user = server,
                  .kind = "serve",
-                 .runs = runs,
-                 .run = run,
-                 .series = series,
+                 .runs = records ? runs : NULL,
+                 .run = records ? run : NULL,
+                 .series = records ? series : NULL,
                  .samples = samples,
                  .sample = sample,
                  .forget = forget,
@@ -434,7 +435,7 @@ tinkc_code srv_console_new(srv *server, tk_err *err)
         .api_key = server->api_key,
     };
     tinkc_code code = con_new(&server->console, &config, err);
-    return code == TINKC_OK && server->record != NULL
+    return code == TINKC_OK && records
                ? srv_rec_start(server->record, server->console, err)
                : code;
 }

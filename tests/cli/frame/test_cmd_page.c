@@ -15,10 +15,10 @@ typedef struct fix {
     char url[MODELFIX_URL_BYTES], path[600];
 } fix;
 
-static void fix_open(fix *f, const char *key)
+static void fix_open(fix *f, srv_options options)
 {
     char text[600];
-    srvfix_open(&f->server, (srv_options){.api_key = key});
+    srvfix_open(&f->server, options);
     program_open(&f->p, TINKC_PROGRAM);
     (void)snprintf(f->url, sizeof(f->url), "TINKER_BASE_URL=%s",
                    srv_url(f->server.server));
@@ -87,7 +87,7 @@ static void test_page_without_a_key(void **state)
 {
     fix f;
     char shown[512], opened[512];
-    fix_open(&f, NULL);
+    fix_open(&f, (srv_options){0});
     program_run(&f.p, PROGRAM_ARGS(TRAIN));
     assert_int_equal(f.p.code, 0);
     read_shown(&f, shown);
@@ -107,7 +107,7 @@ static void test_page_with_a_key(void **state)
 {
     fix f;
     char shown[512], opened[512], body[256];
-    fix_open(&f, KEY);
+    fix_open(&f, (srv_options){.api_key = KEY});
     program_run(&f.p, PROGRAM_ARGS(TRAIN));
     assert_int_equal(f.p.code, 0);
     assert_true(program_said(&f.p.err, " (--open logs in)\n"));
@@ -128,6 +128,21 @@ static void test_page_with_a_key(void **state)
     assert_int_equal(f.server.status, 204);
     (void)srvfix_post(&f.server, "/tinkc/v1/console/login", body);
     assert_int_equal(f.server.status, 401);
+    fix_close(&f);
+}
+
+/* Without recordings the console has no page of the run. */
+static void test_page_without_recordings(void **state)
+{
+    fix f;
+    fix_open(&f, (srv_options){.no_recording = true});
+    program_run(&f.p, PROGRAM_ARGS(TRAIN));
+    assert_int_equal(f.p.code, 0);
+    assert_false(program_said(&f.p.err, "onsole"));
+    program_run(&f.p, PROGRAM_ARGS(TRAIN, "--open"));
+    assert_int_equal(f.p.code, 0);
+    assert_false(program_said(&f.p.err, "onsole"));
+    assert_true(program_said(&f.p.err, "Warning: this server records no runs\n"));
     fix_close(&f);
 }
 
@@ -155,6 +170,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_page_without_a_key),
         cmocka_unit_test(test_page_with_a_key),
+        cmocka_unit_test(test_page_without_recordings),
         cmocka_unit_test(test_page_of_other_servers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

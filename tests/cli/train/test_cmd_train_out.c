@@ -136,6 +136,11 @@ static void test_train_out_next(void **state)
     assert_true(program_said(&f.p.err, "3 lines, 2 steps of 2, rank 2\n"
                                        "Learning rate 0.0056 (--lr auto for 1.05M "
                                        "parameters)\nConsole: http://127.0.0.1:"));
+    const char *line = strstr(f.p.err.p, "\nConsole: ") + 1;
+    char shown[512];
+    (void)snprintf(shown, sizeof(shown), "%.*s", (int)strcspn(line, "\n"), line);
+    assert_non_null(strstr(shown, "/#/runs/"));
+    assert_true(tk_str_has_prefix(tk_str_of(line + strlen(shown)), "\nstep 1/2  loss "));
     assert_true(program_said(&f.p.err, "\nNext:\n  tinkc chat -m d\n"));
     (void)snprintf(next, sizeof(next), "%s", f.p.err.p);
     paste(&f, next, "tinkc sample ");
