@@ -300,8 +300,9 @@ bool gw_repeats_cancel(gw_repeats *repeats, gw_claim claim)
         }
     }
     tk_mutex_unlock(&repeats->lock);
+    bool is_cancelled = found != NULL;
     tk_free(found);
-    return found != NULL;
+    return is_cancelled;
 }
 
 void gw_repeats_free(gw_repeats *repeats)

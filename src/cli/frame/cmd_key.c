@@ -20,10 +20,12 @@ int cmd_key_read(char **out, const char *path)
     char *key = tk_strndup(trimmed.p, trimmed.n);
     tk_mem_wipe(text, n);
     tk_free(text);
-    if (key == NULL || key[0] == '\0') {
+    if (key == NULL) {
+        return cmd_fail("out of memory");
+    }
+    if (key[0] == '\0') {
         tk_free(key);
-        return key != NULL ? cmd_fail("%s holds no key", path)
-                           : cmd_fail("out of memory");
+        return cmd_fail("%s holds no key", path);
     }
     *out = key;
     return CMD_OK;

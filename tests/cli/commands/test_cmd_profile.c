@@ -119,6 +119,9 @@ static void test_profile_refused(void **unused)
     run(&h, 1, "timeout", "profile add a http://lab --set timeout=x");
     run(&h, 1, "none", "profile add a http://lab --key-file none");
     run(&h, 2, "one of --local", "models --profile lab --base-url http://x");
+    tk_err err = TK_ERR_INIT;
+    assert_int_equal(tk_file_replace(h.key, " \n", 2, 0600, &err), TINKC_OK);
+    run(&h, 1, "key holds no key", "profile add a http://lab --key-file %s", h.key);
     run(&h, 1, "no profile \"lap\"", "models --profile lap");
     run(&h, 1, "Hint: 'tinkc profile list'", "models --profile lap");
     end(&h);

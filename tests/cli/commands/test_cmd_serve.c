@@ -168,6 +168,18 @@ static void test_serve_verbose(void **state)
     program_close(&p);
 }
 
+/* A file without a key is not an empty key. */
+static void test_serve_empty_key(void **state)
+{
+    program p;
+    program_open(&p, TINKC_PROGRAM);
+    program_write_file(&p, "empty", " \n");
+    program_run(&p, PROGRAM_ARGS("serve", "--port", "0", "--api-key-file", "empty"));
+    assert_int_equal(p.code, 1);
+    assert_true(program_said(&p.err, "empty holds no key"));
+    program_close(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -176,6 +188,7 @@ int main(void)
         cmocka_unit_test(test_serve_kernel),
         cmocka_unit_test(test_serve_bad_directories),
         cmocka_unit_test(test_serve_verbose),
+        cmocka_unit_test(test_serve_empty_key),
     };
     return cmocka_run_group_tests_name("cmd_serve", tests, NULL, NULL);
 }

@@ -289,6 +289,12 @@ static void say_what_is_wrong(void **state)
     program_start(&p, PROGRAM_ARGS("console", "--port", "70000"));
     program_end(&p);
     assert_int_equal(p.code, 2);
+    program_write_file(&p, "empty", "\n");
+    program_write_file(&p, "m.jsonl", "");
+    program_run(
+        &p, PROGRAM_ARGS("console", "m.jsonl", "--port", "0", "--api-key-file", "empty"));
+    assert_int_equal(p.code, 1);
+    assert_non_null(strstr(p.err.p, "empty holds no key"));
     program_close(&p);
 }
 

@@ -190,6 +190,10 @@ static void test_gateway_options(void **state)
     program_run(&p, PROGRAM_ARGS("gateway", "--host", "0.0.0.0"));
     assert_int_equal(p.code, 1);
     assert_true(program_said(&p.err, "--api-key-file"));
+    program_write_file(&p, "empty", "\n");
+    program_run(&p, PROGRAM_ARGS("gateway", "--port", "0", "--api-key-file", "empty"));
+    assert_int_equal(p.code, 1);
+    assert_true(program_said(&p.err, "empty holds no key"));
     program_close(&p);
 }
 
