@@ -207,6 +207,16 @@ export function select(options, value, onchange, props) {
     }));
 }
 
+const PART = 20000; // characters of a text that are laid out at once: a line of a megabyte takes a browser seconds
+
+/* A text that may be long: its beginning, and a button for the rest. */
+export function longText(text, props) {
+  const all = visible(text), box = el('div', {dir: 'auto', ...props}, all.slice(0, PART));
+  if (all.length <= PART) return box;
+  const rest = el('button', {class: 'small', onclick: () => { fill(box, all); rest.remove(); }}, 'Show all ' + count(all.length) + ' characters');
+  return [box, rest];
+}
+
 /* What a view shows when there is nothing: what it would show, and what to type. */
 export function empty(title, text, command) {
   return el('section', {class: 'empty'}, el('h2', {}, title), el('p', {}, text),
