@@ -55,11 +55,15 @@ class Serve:
         self.process.wait(60)
 
 
-def fill(s):
-    """Two training runs, two episodes, a few samples."""
+def write_chats(s):
     with open(s.folder + "/chats.jsonl", "w") as file:
         for i in range(64):
             file.write(json.dumps({"messages": [{"role": "user", "content": f"What is lamp {i}?"}, {"role": "assistant", "content": "A lamp in the window."}]}) + "\n")
+
+
+def fill(s):
+    """Two training runs, two episodes, a few samples."""
+    write_chats(s)
     s.tinkc("train", "chats.jsonl", "-m", MODEL, "--steps", "12", "-b", "8", "--save", "lamps", "--eval", "chats.jsonl", "--save-every", "6")
     s.tinkc("train", "chats.jsonl", "-m", MODEL, "--steps", "6", "-b", "8", "--lr", "0.001", "--save", "faster", "--state", "two.json")
     talk = [{"role": "user", "content": "Say hello"}]
