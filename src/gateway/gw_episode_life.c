@@ -289,7 +289,8 @@ void gw_episodes_each(gw_episodes *episodes,
     while (goes_on && tk_map_next(&episodes->all, &cursor, NULL, &value)) {
         const gw_episode *episode = value;
         gw_episode_info info = {.id = tk_str_of(episode->id),
-                                .turns = episode->n_kept,
+                                .turns = episode->knows_reward ? episode->n_turns
+                                                               : episode->n_kept,
                                 .used_ms = episode->used_ms,
                                 .reward =
                                     episode->knows_reward ? episode->reward : (double)NAN,
