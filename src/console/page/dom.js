@@ -70,7 +70,7 @@ export function num(value) {
       return (value / scale).toPrecision(3).replace(/\.?0+$/, '') + ' ' + letter;
     }
   }
-  if (size < 1e-3 || size >= 1e5) return value.toExponential(2).replace(/\.?0+e/, 'e').replace('e-', 'e−');
+  if (size < 1e-3 || size >= 1e5) return value.toExponential(2).replace(/\.?0+e/, 'e').replace(/-/g, '−');
   return (size >= 100 ? value.toFixed(1) : size >= 1 ? value.toFixed(3) : value.toPrecision(3)).replace('-', '−');
 }
 

@@ -86,7 +86,7 @@ export function showRun(box, {path, alive, fail, title}) {
     const tiles = (run.metrics || []).length > 1 ? names() : [];
     refill(small, tiles.map(n => {
       const m = run.metrics.find(x => x.name === n);
-      return el('button', {class: 'tile', 'aria-pressed': String(main.includes(n)), onclick: () => {
+      return el('button', {class: 'tile', title: visible(n), 'aria-pressed': String(main.includes(n)), onclick: () => {
         main = main.includes(n) && main.length > 1 ? main.filter(x => x !== n) : main.includes(n) ? main : [n];
         load(); renderTiles();
       }}, el('span', {}, short(visible(n), 32)), el('b', {}, num(m.last)), el('small', {}, num(m.min) + ' – ' + num(m.max)));
@@ -147,7 +147,7 @@ export function showRun(box, {path, alive, fail, title}) {
 
   function pointRow(c) {
     return el('tr', {data: {checkpoint: c.id, key: c.id}},
-      el('th', {scope: 'row'}, visible(c.id), el('small', {}, c.kind === 'training' ? 'can be resumed' : 'for sampling', c.public ? ' · public' : '')),
+      el('th', {scope: 'row'}, visible(c.id).split('/').map((part, i) => [i > 0 && ['/', el('wbr', {})], part]), el('small', {}, c.kind === 'training' ? 'can be resumed' : 'for sampling', c.public ? ' · public' : '')),
       el('td', {class: 'n'}, c.step ?? '–'), el('td', {class: 'n wide'}, bytes(c.size_bytes)), el('td', {class: 'wide'}, timeTag(c.created_ms)),
       el('td', {class: 'wide', title: c.expires_ms ? when(c.expires_ms) : ''}, c.expires_ms ? timeTag(c.expires_ms) : 'never'),
       el('td', {class: 'acts'},

@@ -38,8 +38,9 @@ export function showServer(box, {alive, fail, title}) {
           facts([['Samples', r.samples ? 'recorded' : 'not recorded'], ['Kept', r.keep_days + ' days'], ['Dropped', count(r.dropped)]]))),
       q && el('section', {class: 'card', 'aria-label': 'Queue'}, el('h2', {}, 'Queue'),
         facts([['Jobs', count(q.jobs)], ['Samples', count(q.samples)], ['Polls that wait', count(q.polls)]]),
-        table('What is computed or waits', [{t: 'What'}, {t: 'Model'}, {n: 'Number'}, {t: 'Why'}, {n: 'Age'}], (q.items || []).map(i =>
-          [visible(i.kind), short(visible(i.model || ''), 48), i.seq ?? '–', i.why === 'active' ? 'is computed, or will be soon' : visible(i.why || ''), span(i.age_ms)]), 'Nothing waits.')),
+        table('What is computed or waits', [{t: 'What'}, {t: 'Why'}, {n: 'Age'}], (q.items || []).map(i =>
+          [[visible(i.kind), el('small', {title: visible(i.model || '')}, shortId(visible(i.model || '')) + (i.seq !== null && i.seq !== undefined ? ' · ' + i.seq : ''))],
+            i.why === 'active' ? 'is computed, or will be soon' : visible(i.why || ''), span(i.age_ms)]), 'Nothing waits.')),
       s.service && el('section', {class: 'card', 'aria-label': 'Service'}, el('h2', {}, 'Service'), serviceLine(s.service)),
       s.sessions && s.service?.state !== 'off' && el('section', {class: 'card', 'aria-label': 'Sessions'}, el('h2', {}, 'Sessions'),
         table('Sessions', [{t: 'Session'}, ...(s.service ? [] : [{n: 'Age'}, {n: 'Silent for'}]), {n: 'Models'}, {n: 'Samplers'}], s.sessions.map(x =>

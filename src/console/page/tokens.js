@@ -21,7 +21,7 @@ function shade(t, by) {
 export function probability(logprob) {
   if (!Number.isFinite(logprob)) return '–';
   const p = Math.exp(logprob) * 100;
-  return (p >= 99.95 ? '100' : p >= 10 ? p.toFixed(1) : p >= 0.01 ? p.toPrecision(2) : p.toExponential(0)) + ' %';
+  return (p >= 99.95 ? '100' : p >= 10 ? p.toFixed(1) : p >= 0.01 ? p.toPrecision(2) : p.toExponential(0).replace('-', '−')) + ' %';
 }
 
 export function tokenText(text) {
