@@ -146,7 +146,8 @@ void gw_episodes_tidy(gw_episodes *episodes);
 
 typedef struct gw_episode_info { /* borrowed during the call */
     tk_str id;
-    size_t turns; /* while the reward is not known: records of the log, rewards counted, too */
+    size_t
+        turns; /* while the reward is not known: records of the log, rewards counted, too */
     int64_t used_ms;
     double reward; /* of the whole episode; NAN = none, or not known yet */
     bool knows_reward;
