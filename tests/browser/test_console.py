@@ -15,6 +15,7 @@ import tempfile
 
 import hostile
 from frame import OUT, Suite, need, same
+from test_access import AXE, scan
 from test_page import SIZES
 from test_serve import MODEL, PROGRAM, Serve, write_chats
 
@@ -151,6 +152,8 @@ def every_width_fits(b, c):
                 b.see(ready)
                 wide = b.js("return [document.documentElement.scrollWidth, innerWidth]")
                 need(wide[0] <= wide[1], f"{name} at {width} px is {wide[0]} px wide")
+                if AXE.is_file():
+                    scan(b, f"{name}, {size}, {scheme}")
                 b.shot(OUT / f"console-{name}-{size}-{scheme}.png")
 
 

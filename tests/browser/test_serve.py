@@ -15,6 +15,8 @@ import tempfile
 
 import hostile
 from frame import OUT, ROOT, Suite, allows, need, quiet, same
+from test_access import AXE, scan
+from test_page import SIZES
 
 PROGRAM = ROOT / os.environ.get("TINKC_BUILD_DIR", "build") / "tinkc"
 MODEL = "tinkc/pebble-llama-2m"
@@ -355,6 +357,28 @@ def two_checkpoints_answer(b, s):
     b.until("two answers", "return document.querySelectorAll('.talk article.model[data-done]').length === 2")
 
 
+def every_page_of_the_server_fits_and_is_accessible(b, s):
+    """Real data at 400 and 1600 pixels, light and dark."""
+    sample = s.ask("GET", "/tinkc/v1/console/samples?limit=1")["samples"][0]["id"]
+    run, both = (run_named(s, "lamps")["id"].replace(":", "%3A"), ",".join(r["id"].replace(":", "%3A") for r in runs_of(s)[:2]))
+    for name, place, ready in (("runs", "/#/runs", "table.runs"), ("run", "/#/runs/" + run, "section[aria-label=Checkpoints] table"),
+                               ("compare", "/#/runs?compare=" + both, ".plot path[stroke-width]"), ("sample", f"/#/rollouts/samples/{sample}", ".detail .tok"),
+                               ("episode", "/#/rollouts/episodes/task-2", ".detail .tok"), ("playground", "/#/playground", ".pane select"),
+                               ("server", "/#/server", "section[aria-label=Queue]")):
+        for width, size in SIZES:
+            b.size(width, 900)
+            for scheme in ("light", "dark"):
+                b.scheme(scheme)
+                b.go("about:blank")
+                b.go(s.url + place)
+                b.see(ready)
+                wide = b.js("return [document.documentElement.scrollWidth, innerWidth]")
+                need(wide[0] <= wide[1], f"{name} at {width} px is {wide[0]} px wide")
+                if AXE.is_file():
+                    scan(b, f"{name}, {size}, {scheme}")
+                b.shot(OUT / f"serve-{name}-{size}-{scheme}.png")
+
+
 def the_server_shows_itself(b, s):
     b.go(s.url + "/#/server")
     for name in ("Engine", "Memory", "Requests", "Recording", "Queue", "Sessions"):
@@ -421,7 +445,7 @@ def a_code_of_the_server_logs_in_once(b, s):
 
 CASES = (runs_of_the_server_are_listed, a_run_of_the_server_is_shown, runs_of_the_server_are_compared, a_training_is_followed, samples_of_the_server_are_shown,
          hostile_prompts_of_the_server_are_text, episodes_of_the_server_are_shown, the_playground_of_the_server_works, probabilities_can_be_compared, two_checkpoints_answer,
-         a_checkpoint_of_the_server_is_deleted, the_server_shows_itself)
+         every_page_of_the_server_fits_and_is_accessible, a_checkpoint_of_the_server_is_deleted, the_server_shows_itself)
 HOSTILE_CASES = (outputs_of_a_hostile_model_are_text, a_hostile_name_of_a_run_is_text, a_hostile_episode_is_text, the_stream_of_a_hostile_model_is_text)
 LOCKED_CASES = (the_key_of_the_server_logs_in, a_code_of_the_server_logs_in_once, the_server_opens_the_page)
 

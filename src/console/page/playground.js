@@ -51,7 +51,7 @@ function pane(models, model, settings) {
     a.view = tokenView({label: 'Answer', onPick: i => other(a, i), more: (i, again) => alternatives(a, i, again)});
     a.view.draw(a.tokens, 'logprob');
     a.state = el('small', {class: 'soft'});
-    a.node = el('article', {class: 'said-by model'}, el('h3', {}, 'Model'), a.view.node, a.state);
+    a.node = el('article', {class: 'said-by model'}, el('h2', {class: 'minor'}, 'Model'), a.view.node, a.state);
     talk.append(a.node);
     return a;
   }
@@ -135,7 +135,7 @@ function pane(models, model, settings) {
   }
 
   function addSaid(role, text) {
-    talk.append(el('article', {class: 'said-by user'}, el('h3', {}, role), el('div', {class: 'said', dir: 'auto'}, visible(text))));
+    talk.append(el('article', {class: 'said-by user'}, el('h2', {class: 'minor'}, role), el('div', {class: 'said', dir: 'auto'}, visible(text))));
   }
 
   return {node,

@@ -236,7 +236,7 @@ export function showRun(box, {path, alive, fail, title}) {
   };
   const stop = live((event, e) => {
     if (event === 'reset') begin();
-    if (event === 'server' && run?.service != null) refresh();
+    if ((event === 'server' || event === 'hello') && run?.service != null) refresh();
     if (e.run !== id || !run) return;
     if (event === 'run') refresh();
     if (event !== 'step') return;

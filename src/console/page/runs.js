@@ -6,6 +6,10 @@ import {axis, toLine, sortMetrics} from './series.js';
 
 const PAGE = 50;
 
+/* A run of `tinkc console` whose id is the path of its file: the end of it says more than the beginning. */
+const isFile = run => about.kind === 'console' && run.service == null;
+const factsOf = run => [visible((run.model || '').split('/').pop()), run.rank && 'rank ' + run.rank, run.service != null && 'service'].filter(Boolean).join(' · ');
+
 export function stateTag(state) {
   return el('span', {class: 'state ' + state}, state);
 }
@@ -39,8 +43,7 @@ export function showRuns(box, {query, alive, fail, title}) {
       el('td', {class: 'pick'}, el('input', {type: 'checkbox', checked: picked.has(run.id), 'aria-label': 'Compare ' + name,
         onchange: e => pick(run, e.target.checked)})),
       el('th', {scope: 'row'}, el('a', {href: '#/runs/' + encodeURIComponent(run.id), title: run.id}, name),
-        el('small', {}, visible((run.model || '').split('/').pop()) + (run.rank ? ' · rank ' + run.rank : '') +
-        (run.service != null ? ' · service' : ''), el('span', {class: 'wide'}, ' · ' + shortId(run.id)))),
+        el('small', {}, factsOf(run), el('span', {class: 'wide'}, factsOf(run) && ' · ', isFile(run) ? visible(run.id).replace(/^.*(?=.{48}$)/s, '…') : shortId(run.id)))),
       el('td', {}, stateTag(run.state)),
       el('td', {class: 'n', data: {cell: 'loss'}}, num(run.loss)),
       el('td', {class: 'wide'}, spark(run.spark, 'Loss, ' + (run.spark?.length ? num(run.spark[0]) + ' to ' + num(run.loss) : 'no values'))),
@@ -87,7 +90,8 @@ export function showRuns(box, {query, alive, fail, title}) {
 
   const reload = throttle(1000, () => alive() && load());
   const stop = live((event, data) => {
-    if (event === 'run' || event === 'reset' || (event === 'server' && about.kind === 'console')) reload();
+    // hello: what the service said before the stream began was told to nobody
+    if (event === 'run' || event === 'reset' || (about.kind === 'console' && (event === 'server' || event === 'hello'))) reload();
     if (event !== 'step') return;
     const run = runs.find(r => r.id === data.run);
     if (!run) { reload(); return; }
