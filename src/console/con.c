@@ -258,6 +258,11 @@ void con_note_episode(con *console, tk_str id)
     end_note(&n, console, "episode");
 }
 
+void con_note_server(con *console)
+{
+    con_events_put(console->events, "server", TK_STR("{}"));
+}
+
 /* ---- life ---- */
 
 tinkc_code con_new(con **out, const con_config *config, tk_err *err)

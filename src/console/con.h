@@ -71,6 +71,7 @@ typedef struct con_step {
 void con_note_step(con *console, const con_step *step);
 void con_note_sample(con *console, int64_t id, tk_str run, tk_str model);
 void con_note_episode(con *console, tk_str id);
+void con_note_server(con *console); /* con_data.server has something new */
 
 /* ---- routes ---- */
 

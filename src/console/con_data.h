@@ -35,6 +35,7 @@ typedef enum con_state { CON_TRAINING, CON_IDLE, CON_ENDED } con_state;
 typedef struct con_run {
     tk_str id, name; /* never empty */
     tk_str model, session;
+    tk_str service; /* the address of the service that has it, of `tinkc console` */
     con_state state;
     int64_t created_ms, updated_ms;
     int64_t step, tokens, rank;
@@ -183,9 +184,23 @@ typedef struct con_error {
     tk_str text;
 } con_error;
 
+/* The service that `tinkc console` asks for lists. */
+typedef enum con_service_state {
+    CON_SERVICE_NONE, /* this program asks none: it is the server itself */
+    CON_SERVICE_OFF,  /* none is configured */
+    CON_SERVICE_ASKED,
+    CON_SERVICE_GOOD,
+    CON_SERVICE_FAILED /* what it said before is shown */
+} con_service_state;
+
 typedef struct con_server {
     int64_t started_ms;
-    bool is_full; /* else only started_ms and errors are known */
+    bool is_full; /* else only started_ms, service, sessions and errors are known */
+    struct {
+        con_service_state state;
+        tk_str url, text; /* text: why it is off or failed */
+        int64_t answered_ms, runs, runs_listed;
+    } service;
     struct {
         uint64_t limit, used, peak;
         const con_part *parts;

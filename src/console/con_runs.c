@@ -20,6 +20,7 @@ static void put_run(tk_json_writer *w, const con_run *run, tk_arena *arena)
     con_json_str(w, "name", run->name);
     con_json_str(w, "model", run->model);
     con_json_str(w, "session", run->session);
+    con_json_str(w, "service", run->service);
     put_state(w, run->state);
     con_json_int(w, "created_ms", run->created_ms);
     con_json_int(w, "updated_ms", run->updated_ms);

@@ -123,6 +123,25 @@ static void put_errors(tk_json_writer *w, const con_server *server)
     tk_json_end_array(w);
 }
 
+static void put_service(tk_json_writer *w, const con_server *server)
+{
+    static const char *const states[] = {
+        [CON_SERVICE_OFF] = "off",
+        [CON_SERVICE_ASKED] = "asked",
+        [CON_SERVICE_GOOD] = "good",
+        [CON_SERVICE_FAILED] = "failed",
+    };
+    con_json_key(w, "service");
+    tk_json_begin_object(w);
+    con_json_str(w, "state", tk_str_of(states[server->service.state]));
+    con_json_str(w, "url", server->service.url);
+    con_json_str(w, "text", server->service.text);
+    con_json_int(w, "answered_ms", server->service.answered_ms);
+    con_json_int(w, "runs", server->service.runs);
+    con_json_int(w, "runs_listed", server->service.runs_listed);
+    tk_json_end_object(w);
+}
+
 hd_verdict con_server_get(con *console, hd_request *request)
 {
     con_server server = {.started_ms = CON_UNKNOWN};
@@ -142,9 +161,14 @@ hd_verdict con_server_get(con *console, hd_request *request)
         put_memory(&answer.w, &server);
         put_engine(&answer.w, &server);
         put_queue(&answer.w, &server);
-        put_sessions(&answer.w, &server);
         put_http(&answer.w, &server);
         put_recording(&answer.w, &server);
+    }
+    if (server.service.state != CON_SERVICE_NONE) {
+        put_service(&answer.w, &server);
+    }
+    if (server.is_full || server.service.state != CON_SERVICE_NONE) {
+        put_sessions(&answer.w, &server);
     }
     put_errors(&answer.w, &server);
     return con_json_reply(&answer);

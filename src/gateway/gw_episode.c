@@ -67,6 +67,7 @@ static void leave(gw_episodes *episodes, gw_episode *episode)
     if (episode->is_loaded) {
         tk_mutex_lock(&episodes->lock);
         episode->knows_reward = true;
+        episode->n_turns = episode->tree.n;
         episode->reward = episode->tree.has_reward ? episode->tree.reward : (double)NAN;
         tk_mutex_unlock(&episodes->lock);
     }
@@ -328,13 +329,14 @@ tinkc_code gw_episodes_mark(gw_episodes *episodes, tk_str name, const gw_mark *m
     return code;
 }
 
-tinkc_code gw_episodes_reward(double *out, gw_episodes *episodes, tk_str name,
-                              tk_err *err)
+tinkc_code gw_episodes_reward(double *out, size_t *turns, gw_episodes *episodes,
+                              tk_str name, tk_err *err)
 {
     gw_episode *episode = NULL;
     tinkc_code code = enter(&episode, episodes, name, GW_HOLD_LOOK, err);
     if (code == TINKC_OK) {
         *out = episode->tree.has_reward ? episode->tree.reward : (double)NAN;
+        *turns = episode->tree.n;
         leave(episodes, episode);
     }
     return code;

@@ -146,16 +146,18 @@ void gw_episodes_tidy(gw_episodes *episodes);
 
 typedef struct gw_episode_info { /* borrowed during the call */
     tk_str id;
-    size_t turns; /* of the log's records: answers and rewards */
+    size_t
+        turns; /* while the reward is not known: records of the log, rewards counted, too */
     int64_t used_ms;
     double reward; /* of the whole episode; NAN = none, or not known yet */
     bool knows_reward;
 } gw_episode_info;
 
-/* Reads the reward of an episode, from its file when it must, which does not count as a use.
- * NAN = it has none. TINKC_E_MISSING, TINKC_E_IO. */
-TK_NODISCARD tinkc_code gw_episodes_reward(double *out, gw_episodes *episodes,
-                                           tk_str episode, tk_err *err);
+/* Reads the reward of an episode and how many turns it has, from its file when it must, which
+ * does not count as a use. NAN = it has none. TINKC_E_MISSING, TINKC_E_IO. */
+TK_NODISCARD tinkc_code gw_episodes_reward(double *out, size_t *turns,
+                                           gw_episodes *episodes, tk_str episode,
+                                           tk_err *err);
 
 /* Calls `each` for every episode, oldest first, until it returns false. It must not call
  * back. */

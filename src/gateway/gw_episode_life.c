@@ -288,12 +288,12 @@ void gw_episodes_each(gw_episodes *episodes,
     tk_mutex_lock(&episodes->lock);
     while (goes_on && tk_map_next(&episodes->all, &cursor, NULL, &value)) {
         const gw_episode *episode = value;
-        gw_episode_info info = {.id = tk_str_of(episode->id),
-                                .turns = episode->n_kept,
-                                .used_ms = episode->used_ms,
-                                .reward =
-                                    episode->knows_reward ? episode->reward : (double)NAN,
-                                .knows_reward = episode->knows_reward};
+        gw_episode_info info = {
+            .id = tk_str_of(episode->id),
+            .turns = episode->knows_reward ? episode->n_turns : episode->n_kept,
+            .used_ms = episode->used_ms,
+            .reward = episode->knows_reward ? episode->reward : (double)NAN,
+            .knows_reward = episode->knows_reward};
         goes_on = each(user, &info);
     }
     tk_mutex_unlock(&episodes->lock);

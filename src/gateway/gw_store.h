@@ -30,6 +30,7 @@ typedef struct gw_episode {
     int64_t used_ms;
     bool knows_reward; /* it was in memory once */
     double reward;     /* NAN = none */
+    size_t n_turns;    /* known with the reward */
     gw_kept *kept; /* in the order of seq; written with both locks, read with either */
     size_t n_kept, cap_kept;
     uint32_t next_seq;

@@ -15,6 +15,8 @@ import tempfile
 
 import hostile
 from frame import OUT, ROOT, Suite, allows, need, quiet, same
+from test_access import AXE, scan
+from test_page import SIZES
 
 PROGRAM = ROOT / os.environ.get("TINKC_BUILD_DIR", "build") / "tinkc"
 MODEL = "tinkc/pebble-llama-2m"
@@ -55,11 +57,15 @@ class Serve:
         self.process.wait(60)
 
 
-def fill(s):
-    """Two training runs, two episodes, a few samples."""
+def write_chats(s):
     with open(s.folder + "/chats.jsonl", "w") as file:
         for i in range(64):
             file.write(json.dumps({"messages": [{"role": "user", "content": f"What is lamp {i}?"}, {"role": "assistant", "content": "A lamp in the window."}]}) + "\n")
+
+
+def fill(s):
+    """Two training runs, two episodes, a few samples."""
+    write_chats(s)
     s.tinkc("train", "chats.jsonl", "-m", MODEL, "--steps", "12", "-b", "8", "--save", "lamps", "--eval", "chats.jsonl", "--save-every", "6")
     s.tinkc("train", "chats.jsonl", "-m", MODEL, "--steps", "6", "-b", "8", "--lr", "0.001", "--save", "faster", "--state", "two.json")
     talk = [{"role": "user", "content": "Say hello"}]
@@ -71,6 +77,90 @@ def fill(s):
     s.ask("POST", "/v1/chat/completions", {"model": MODEL, "messages": talk, "n": 4, "max_tokens": 10, "seed": 3, "logprobs": True})
     for text in (hostile.SCRIPT, hostile.RTL, hostile.TERMINAL, "y" * 600):
         s.ask("POST", "/v1/completions", {"model": MODEL, "prompt": text, "max_tokens": 3, "seed": 4})
+
+
+HOSTILE = "hostile"  # a model whose tokens are hostile texts
+
+
+def fill_hostile(s):
+    """What a hostile model and a hostile client leave behind, through the routes that every client uses."""
+    wanted = {hostile.SCRIPT, hostile.TERMINAL, hostile.RTL, hostile.LINE, "\ufffd"}
+    for seed in range(1, 20):
+        answer = s.ask("POST", "/v1/completions", {"model": HOSTILE, "prompt": "Hello", "n": 8, "max_tokens": 900, "temperature": 100, "seed": seed, "ignore_eos": True})
+        wanted -= {w for w in wanted if any(w in c["text"] for c in answer["choices"])}
+        if not wanted:
+            break
+    need(not wanted, f"the model never said {[w[:20] for w in wanted]}")
+    s.ask("POST", "/e/hostile/v1/chat/completions", {"model": HOSTILE, "messages": [{"role": "user", "content": hostile.SCRIPT + hostile.TERMINAL + hostile.RTL}],
+                                                     "max_tokens": 700, "temperature": 100, "seed": 2, "ignore_eos": True})
+    s.ask("POST", "/tinkc/v1/episodes/hostile/reward", {"reward": 0.5, "metadata": {hostile.SCRIPT: hostile.RTL}})
+    session = s.ask("POST", "/api/v1/create_session", {"type": "create_session", "tags": [], "sdk_version": "0.36.0", "display_name": hostile.NAME})["session_id"]
+    s.ask("POST", "/api/v1/create_model", {"type": "create_model", "session_id": session, "model_seq_id": 0, "base_model": MODEL, "lora_config": {"rank": 8},
+                                           "user_metadata": {"name": hostile.NAME, hostile.SCRIPT: hostile.TERMINAL, "rtl": hostile.RTL}})
+
+
+def clean(b, what):
+    same(b.js("return [window.__hacked ?? null, document.querySelectorAll('main script, main img').length]"), [None, 0], f"what {what} did")
+    need(b.js("return document.documentElement.scrollWidth <= innerWidth"), f"{what}: the page is wider than the window")
+
+
+def outputs_of_a_hostile_model_are_text(b, s):
+    rows, seen = s.ask("GET", "/tinkc/v1/console/samples?limit=200")["samples"], ""
+    b.go(s.url + "/#/rollouts")
+    b.see(".items a")
+    clean(b, "the list")
+    wanted = {"script": hostile.SCRIPT, "terminal": hostile.SEEN_TERMINAL, "direction": hostile.SEEN_RTL, "line": hostile.LINE, "broken": "\ufffd"}
+    for row in rows:
+        b.go(s.url + f"/#/rollouts/samples/{row['id']}")
+        b.see(".detail h2", f"^Sample {row['id']}$")
+        b.see(".tokens[aria-label=Output] .tok")
+        seen = b.text(".tokens[aria-label=Output]")
+        clean(b, f"sample {row['id']}")
+        wanted = {k: w for k, w in wanted.items() if w not in seen}
+        if not wanted:
+            break
+    need(not wanted, f"not seen: {list(wanted)}")
+
+
+def a_hostile_name_of_a_run_is_text(b, s):
+    b.go(s.url)
+    b.see("tr th a", "^<script>window.__hacked=1</script>")
+    clean(b, "the name of a run")
+    b.click("tr th a", "^<script>")
+    b.see("h1", "^<script>")
+    b.see(".facts", "<script>")
+    for words in (hostile.SEEN_TERMINAL, hostile.SEEN_RTL):
+        need(words in b.text(".facts"), f"not seen: {words!r}")
+    clean(b, "a run")
+    b.go(s.url + "/#/server")
+    b.see("section[aria-label=Sessions] td", "^<script>")
+    clean(b, "a session")
+
+
+def a_hostile_episode_is_text(b, s):
+    b.go(s.url + "/#/rollouts/episodes/hostile")
+    b.see(".detail h2", "^hostile$")
+    b.see(".facts", "<script>")
+    b.see(".turn .said", "\ufffd")
+    b.until("the tokens", "return [...document.querySelectorAll('.detail .tok')].some(e => e.textContent.includes('<|user|>'))")
+    for words in (hostile.SCRIPT[:9], hostile.SEEN_TERMINAL[:4], hostile.SEEN_RTL[:12]):
+        need(words in b.text(".detail .tokens"), f"not seen: {words!r}")
+    clean(b, "an episode")
+
+
+def the_stream_of_a_hostile_model_is_text(b, s):
+    b.go(s.url + "/#/playground?model=" + HOSTILE)
+    b.see(".pane select")
+    b.click("summary", "Parameters")
+    for field, value in (("Temperature", "100"), ("Tokens at most", "800"), ("Seed", "3")):
+        b.js("""const e = [...document.querySelectorAll('.params label')].find(l => l.textContent.startsWith(arguments[0])).querySelector('input');
+            e.value = arguments[1]; e.dispatchEvent(new Event('input'))""", field, value)
+    b.type("#say", hostile.SCRIPT)
+    b.keys(ENTER)
+    b.see(".talk article.model[data-done]", "tokens? in")
+    b.see(".talk .said", "^<script>")
+    b.see(".talk .tokens", "\ufffd")
+    clean(b, "an answer")
 
 
 def runs_of(s):
@@ -198,6 +288,7 @@ def episodes_of_the_server_are_shown(b, s):
     b.go(s.url + "/#/rollouts/episodes/task-1")
     b.see(".histogram .bin")
     b.see(".detail h2", "^task-1$")
+    b.see(".items a[data-key=etask-1] small", "^2 turns ")
     b.until("two turns", "return document.querySelectorAll('.turn').length === 2")
     b.until("the tokens", "return [...document.querySelectorAll('.detail .tok')].some(e => e.textContent.includes('<|user|>'))")
     b.shot(OUT / "serve-episode.png")
@@ -228,6 +319,33 @@ def the_playground_of_the_server_works(b, s):
     b.see(".talk article.model[data-done]", "tokens? in")
 
 
+def probabilities_can_be_compared(b, s):
+    """The sampled token and what else was likely have one temperature, which is named; another one gives other numbers."""
+    seen = {}
+    for temperature in ("0.5", "1", "0"):
+        b.go("about:blank")
+        b.go(s.url + "/#/playground")
+        b.see(".pane select")
+        b.click("summary", "Parameters")
+        for field, value in (("Temperature", temperature), ("Tokens at most", "1"), ("Seed", "7")):
+            b.js("""const e = [...document.querySelectorAll('.params label')].find(l => l.textContent.startsWith(arguments[0])).querySelector('input');
+                e.value = arguments[1]; e.dispatchEvent(new Event('input'))""", field, value)
+        b.type("#say", "Hello")
+        b.keys(ENTER)
+        b.see(".talk article.model[data-done]")
+        b.pointer(".talk .tokens .tok", ("move", 4, 8))
+        b.see(".others .own")
+        at = temperature if temperature != "0" else "1"
+        b.see(".token-info", f"at temperature {at}.*at temperature {at}: ")
+        own = b.text(".others .own").split()[-2]
+        drawn = next(t for t in b.texts(".token-info > span") if "(" in t)
+        need(drawn.startswith(f"{own} % (") and drawn.endswith(f"at temperature {at}"), f"drawn with {drawn}, shown as {own} %")
+        total = b.js("return [...document.querySelectorAll('.others > span')].reduce((n, e) => n + parseFloat(e.textContent.match(/([\\d.e−]+) %/)[1].replace('−', '-')), 0)")
+        need(total <= 100.2, f"the alternatives add up to {total} %")
+        seen[temperature] = b.texts(".others > span")
+    need(seen["0.5"] != seen["1"], "the temperature changes nothing")
+
+
 def two_checkpoints_answer(b, s):
     open_run(b, s, "lamps")
     b.click("tr a", "^Try$")
@@ -237,6 +355,30 @@ def two_checkpoints_answer(b, s):
     b.type("#say", "What is lamp 3?")
     b.keys(ENTER)
     b.until("two answers", "return document.querySelectorAll('.talk article.model[data-done]').length === 2")
+
+
+def every_page_of_the_server_fits_and_is_accessible(b, s):
+    """Real data at 400 and 1600 pixels, light and dark."""
+    sample = s.ask("GET", "/tinkc/v1/console/samples?limit=1")["samples"][0]["id"]
+    run, both = (run_named(s, "lamps")["id"].replace(":", "%3A"), ",".join(r["id"].replace(":", "%3A") for r in runs_of(s)[:2]))
+    for name, place, ready in (("runs", "/#/runs", "table.runs"), ("run", "/#/runs/" + run, "section[aria-label=Checkpoints] table"),
+                               ("compare", "/#/runs?compare=" + both, ".plot path[stroke-width]"), ("sample", f"/#/rollouts/samples/{sample}", ".detail .tok"),
+                               ("episode", "/#/rollouts/episodes/task-2", ".detail .tok"), ("playground", "/#/playground", ".pane select"),
+                               ("server", "/#/server", "section[aria-label=Queue]")):
+        for width, size in SIZES:
+            b.size(width, 900)
+            for scheme in ("light", "dark"):
+                b.scheme(scheme)
+                b.go("about:blank")
+                b.go(s.url + place)
+                b.see(ready)
+                if name in ("sample", "episode"):
+                    b.until("a title that the header does not cover", "return document.querySelector('.detail h2').getBoundingClientRect().top >= document.querySelector('.top').getBoundingClientRect().bottom")
+                wide = b.js("return [document.documentElement.scrollWidth, innerWidth]")
+                need(wide[0] <= wide[1], f"{name} at {width} px is {wide[0]} px wide")
+                if AXE.is_file():
+                    scan(b, f"{name}, {size}, {scheme}")
+                b.shot(OUT / f"serve-{name}-{size}-{scheme}.png")
 
 
 def the_server_shows_itself(b, s):
@@ -304,8 +446,9 @@ def a_code_of_the_server_logs_in_once(b, s):
 
 
 CASES = (runs_of_the_server_are_listed, a_run_of_the_server_is_shown, runs_of_the_server_are_compared, a_training_is_followed, samples_of_the_server_are_shown,
-         hostile_prompts_of_the_server_are_text, episodes_of_the_server_are_shown, the_playground_of_the_server_works, two_checkpoints_answer,
-         a_checkpoint_of_the_server_is_deleted, the_server_shows_itself)
+         hostile_prompts_of_the_server_are_text, episodes_of_the_server_are_shown, the_playground_of_the_server_works, probabilities_can_be_compared, two_checkpoints_answer,
+         every_page_of_the_server_fits_and_is_accessible, a_checkpoint_of_the_server_is_deleted, the_server_shows_itself)
+HOSTILE_CASES = (outputs_of_a_hostile_model_are_text, a_hostile_name_of_a_run_is_text, a_hostile_episode_is_text, the_stream_of_a_hostile_model_is_text)
 LOCKED_CASES = (the_key_of_the_server_logs_in, a_code_of_the_server_logs_in_once, the_server_opens_the_page)
 
 
@@ -313,19 +456,25 @@ def main():
     if not PROGRAM.is_file():
         print(f"serve: {PROGRAM} is missing: type make")
         return 1
-    with tempfile.TemporaryDirectory(prefix="tinkc-browser-") as folder, tempfile.TemporaryDirectory(prefix="tinkc-browser-") as other:
-        open_server, locked = Serve(folder), Serve(other, "--api-key", KEY)
+    with tempfile.TemporaryDirectory(prefix="tinkc-browser-") as folder, tempfile.TemporaryDirectory(prefix="tinkc-browser-") as other, \
+            tempfile.TemporaryDirectory(prefix="tinkc-browser-") as third:
+        hostile.model(ROOT / "models/pebble-llama-2m", third + "/" + HOSTILE)
+        open_server, locked, bad = Serve(folder), Serve(other, "--api-key", KEY), Serve(third, third + "/" + HOSTILE)
         try:
             fill(open_server)
+            fill_hostile(bad)
             suite = Suite("serve")
             for case in CASES:
                 suite.run(case, open_server)
+            for case in HOSTILE_CASES:
+                suite.run(case, bad)
             for case in LOCKED_CASES:
                 suite.run(case, locked)
             result = suite.finish()
         finally:
             open_server.close()
             locked.close()
+            bad.close()
     return result
 
 

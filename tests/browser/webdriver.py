@@ -198,10 +198,12 @@ class Browser:
     def scheme(self, name):
         self.cdp("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": name}])
 
-    def shot(self, path):
-        """The whole page as a picture."""
+    def shot(self, path, whole=True):
+        """The page as a picture: all of it, or what is in the window."""
         self.ajs("const done = arguments[0]; document.fonts.ready.then(() => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))")
-        data = self.cdp("Page.captureScreenshot", format="png", captureBeyondViewport=False)["data"]
+        width, height = self.js("return [innerWidth, Math.min(6000, Math.max(innerHeight, document.documentElement.scrollHeight))]")
+        clip = {"clip": {"x": 0, "y": 0, "width": width, "height": height, "scale": 1}} if whole else {}
+        data = self.cdp("Page.captureScreenshot", format="png", captureBeyondViewport=whole, **clip)["data"]
         with open(path, "wb") as file:
             file.write(base64.b64decode(data))
 

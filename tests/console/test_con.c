@@ -194,7 +194,7 @@ static void test_con_runs(void **state)
     confix_expect(
         &it, CON_API "runs",
         "{\"runs\":[{\"id\":\"s:train:0\",\"name\":\"<script>\xEF\xBF\xBD\\u0001"
-        "\xE2\x80\xAE\\\"\\\\\",\"model\":\"m\",\"session\":\"s\",\"state\":"
+        "\xE2\x80\xAE\\\"\\\\\",\"model\":\"m\",\"session\":\"s\",\"service\":null,\"state\":"
         "\"idle\",\"created_ms\":1,\"updated_ms\":2,\"step\":3,\"tokens\":4,"
         "\"loss\":null,\"rank\":null,\"metadata\":{\"a\":[1,2.5]},"
         "\"spark\":[3.0,null,1.25]}],\"total\":7}");

@@ -63,20 +63,26 @@ static void test_reward_of_records_that_cannot_be_read(void **state)
     char path[128];
     int64_t number = 0;
     double reward = 1.5, seen = 0;
+    size_t turns = 0;
     gw_plan plan;
     ca_request request;
     const gw_mark mark = {-1, &reward, {NULL, 0}};
     fix_init(&f, gwfix_template);
     (void)must(&f, "[" USER("q") "]", "a<|end|>");
     assert_int_equal(gw_episodes_mark(f.episodes, TK_STR("e"), &mark, NULL), TINKC_OK);
+    assert_int_equal(only_info(&f).turns, 1);
     assert_true(gwfix_request(&request, TK_STR("[" USER("r") "]")));
     gw_ask ask = {.episode = TK_STR("e"), .model = f.model, .request = &request};
     assert_int_equal(gw_episodes_plan(&plan, f.episodes, &ask, NULL), TINKC_OK);
     reopen(&f);
     const gw_episode_info before = only_info(&f);
     assert_false(before.knows_reward);
+    assert_int_equal(before.turns, 2); /* what the log has: an answer and a reward */
     fakeclock_advance_ms(&f.clock, 5000);
-    assert_int_equal(gw_episodes_reward(&seen, f.episodes, TK_STR("e"), NULL), TINKC_OK);
+    assert_int_equal(gw_episodes_reward(&seen, &turns, f.episodes, TK_STR("e"), NULL),
+                     TINKC_OK);
+    assert_int_equal(turns, 1);
+    assert_int_equal(only_info(&f).turns, 1);
     assert_true(seen == reward && only_info(&f).reward == reward);
     assert_true(only_info(&f).used_ms == before.used_ms);
     reopen(&f);

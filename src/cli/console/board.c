@@ -250,17 +250,6 @@ tinkc_code board_new(board **out, const char *const *paths, size_t n, tk_err *er
     return TINKC_OK;
 }
 
-con_data board_data(board *b)
-{
-    return (con_data){.user = b,
-                      .kind = "console",
-                      .runs = board_show_runs,
-                      .run = board_show_run,
-                      .series = board_show_series,
-                      .episodes = board_show_episodes,
-                      .server = board_show_server};
-}
-
 tinkc_code board_start(board *b, con *console, tk_err *err)
 {
     tk_mutex_lock(&b->lock);

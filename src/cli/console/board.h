@@ -15,9 +15,6 @@ typedef struct board board;
 TK_NODISCARD tinkc_code board_new(board **out, const char *const *paths, size_t n,
                                   tk_err *err);
 
-/* Functions of the console; they live as long as the board. */
-con_data board_data(board *b);
-
 /* Tells the console of changes from now on. The console outlives board_stop. */
 TK_NODISCARD tinkc_code board_start(board *b, con *console, tk_err *err);
 void board_stop(board *b);
@@ -27,5 +24,8 @@ TK_NODISCARD tinkc_code board_episode_json(board *b, tk_buf *out, tk_str id, tk_
 
 /* Accepts NULL. */
 void board_free(board *b);
+
+/* Whether the text has the part, without regard to case (ASCII); "" is in every text. */
+bool board_contains(tk_str text, tk_str part);
 
 #endif

@@ -27,7 +27,7 @@ struct board {
     tk_thread thread;
 };
 
-/* The functions of con_data; `user` is the board. */
+/* Functions of con_data (shown.c); `user` is the board. */
 tinkc_code board_show_runs(void *user, con_runs *out, tk_arena *arena,
                            const con_runs_query *query, tk_err *err);
 tinkc_code board_show_run(void *user, con_run_details *out, tk_arena *arena, tk_str id,

@@ -73,18 +73,16 @@ static tinkc_code put_run(con_run *out, const board_run *run, tk_arena *arena,
     return ok ? TINKC_OK : tk_err_nomem(err);
 }
 
-static unsigned char lower(unsigned char c)
+static unsigned char lower(char c)
 {
-    return c >= 'A' && c <= 'Z' ? (unsigned char)(c + 32) : c;
+    return (unsigned char)(c >= 'A' && c <= 'Z' ? c + 32 : c);
 }
 
-static bool contains(const char *text, tk_str part)
+bool board_contains(tk_str text, tk_str part)
 {
-    size_t n = strlen(text);
-    for (size_t i = 0; i + part.n <= n; i++) {
+    for (size_t i = 0; i + part.n <= text.n; i++) {
         size_t k = 0;
-        while (k < part.n &&
-               lower((unsigned char)text[i + k]) == lower((unsigned char)part.p[k])) {
+        while (k < part.n && lower(text.p[i + k]) == lower(part.p[k])) {
             k++;
         }
         if (k == part.n) {
@@ -118,7 +116,7 @@ tinkc_code board_show_runs(void *user, con_runs *out, tk_arena *arena,
         goto out;
     }
     for (size_t i = 0; i < b->n_runs; i++) {
-        if (query->search.n == 0 || contains(b->runs[i]->id, query->search)) {
+        if (board_contains(tk_str_of(b->runs[i]->id), query->search)) {
             insert(found, n++, b->runs[i]);
         }
     }

@@ -1,18 +1,20 @@
-/* `tinkc console`: the page of the console for runs that trained elsewhere, from the files
- * that `tinkc train` and `tinkc rl` write. It listens on the loopback only, and changes
- * nothing.
+/* `tinkc console`: the page of the console for runs that train elsewhere, from the files
+ * that `tinkc train` and `tinkc rl` write and from the lists of the service, when one is
+ * configured. It listens on the loopback only, and changes nothing.
  * Needs: server */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <tinkc/config.h>
 
 #include "base/mem.h"
 #include "cli/cmd_list.h"
-#include "cli/console/board.h"
+#include "cli/console/shown.h"
 #include "cli/frame/cmd_key.h"
 #include "cli/frame/cmd_open.h"
 #include "cli/frame/cmd_print.h"
+#include "cli/frame/cmd_service.h"
 #include "console/con_page.h"
 #include "httpd/hd_http.h"
 #include "httpd/hd_listen.h"
@@ -22,6 +24,8 @@
 #define PATHS_MAX     1000
 #define EPISODE_BYTES (64 * TK_MIB)
 #define COOKIE_MARK   "X-Tinkc-Console"
+#define URL_BYTES     512
+#define WHY_BYTES     512
 
 typedef struct program {
     const cmd_args *args;
@@ -29,7 +33,11 @@ typedef struct program {
     size_t n_paths;
     char *key; /* or NULL */
     hd_budget memory;
+    tinkc_service *service; /* NULL: none is asked, and `why` says why not */
+    char url[URL_BYTES], why[WHY_BYTES];
     board *board;
+    remote *remote;
+    shown shown;
     con *console;
     hd_work *work;
     hd_http *http;
@@ -77,6 +85,21 @@ static const hd_route rows[] = {
 };
 static const hd_routes routes = {rows, TK_ARRAY_LEN(rows)};
 
+static tinkc_code make_console(program *p, tk_err *err)
+{
+    tinkc_code code = board_new(&p->board, p->paths, p->n_paths, err);
+    if (code == TINKC_OK) {
+        code = remote_new(&p->remote, p->service, p->url, p->why, err);
+    }
+    if (code != TINKC_OK) {
+        return code;
+    }
+    p->shown = (shown){p->board, p->remote};
+    const con_config config = {
+        .data = shown_data(&p->shown), .budget = &p->memory, .api_key = p->key};
+    return con_new(&p->console, &config, err);
+}
+
 static tinkc_code start(program *p, tk_err *err)
 {
     hd_http_config http = {.host = "127.0.0.1",
@@ -90,13 +113,7 @@ static tinkc_code start(program *p, tk_err *err)
                            .cookie_mark = COOKIE_MARK};
     hd_budget_init(&p->memory, 0, NULL);
     p->memory.max_files = hd_listen_max_files();
-    tinkc_code code = board_new(&p->board, p->paths, p->n_paths, err);
-    if (code != TINKC_OK) {
-        return code;
-    }
-    const con_config config = {
-        .data = board_data(p->board), .budget = &p->memory, .api_key = p->key};
-    code = con_new(&p->console, &config, err);
+    tinkc_code code = make_console(p, err);
     if (code != TINKC_OK) {
         return code;
     }
@@ -111,6 +128,9 @@ static tinkc_code start(program *p, tk_err *err)
     }
     con_set_port(p->console, hd_http_port(p->http));
     code = board_start(p->board, p->console, err);
+    if (code == TINKC_OK) {
+        code = remote_start(p->remote, p->console, err);
+    }
     return code == TINKC_OK ? hd_http_start(p->http, err) : code;
 }
 
@@ -124,8 +144,52 @@ static void stop(program *p)
     hd_work_free(p->work);
     hd_http_free(p->http);
     board_stop(p->board);
+    remote_stop(p->remote);
     con_free(p->console);
     board_free(p->board);
+    remote_free(p->remote);
+}
+
+/* ---- the service ---- */
+
+/* The address as it is shown, without what may be a password. */
+static void keep_url(program *p, const tinkc_config *config)
+{
+    if (tinkc_config_get(p->url, sizeof(p->url), config, "base_url") >= sizeof(p->url) ||
+        strchr(p->url, '@') != NULL) {
+        (void)snprintf(p->url, sizeof(p->url), "the service");
+    }
+}
+
+/* Opens the service that is configured; sends nothing. Without a key that it needs the page
+ * shows files only and says so, unless the command line named a service. */
+static int open_service(program *p)
+{
+    tinkc_config *config = NULL;
+    tinkc_error *error = NULL;
+    if (cmd_has(p->args, "no-service")) {
+        (void)snprintf(p->why, sizeof(p->why),
+                       "tinkc console was started with "
+                       "--no-service");
+        return CMD_OK;
+    }
+    int result = cmd_service_config(&config, p->args, CMD_BRIEF);
+    if (result != CMD_OK) {
+        return result;
+    }
+    keep_url(p, config);
+    tinkc_code code = tinkc_service_open(&p->service, config, &error);
+    tinkc_config_free(&config);
+    bool is_named = cmd_has(p->args, "base-url") || cmd_has(p->args, "api-key") ||
+                    cmd_has(p->args, "profile") || cmd_has(p->args, "local");
+    if (code != TINKC_OK && (code != TINKC_E_CONFIG || is_named)) {
+        return cmd_fail_error(&error, NULL);
+    }
+    if (code != TINKC_OK) {
+        (void)snprintf(p->why, sizeof(p->why), "%s", tinkc_error_message(error));
+    }
+    tinkc_error_free(&error);
+    return CMD_OK;
 }
 
 /* ---- the run ---- */
@@ -160,11 +224,15 @@ static int serve(program *p)
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &set, NULL); /* before any thread starts */
-    int result = start(p, &err) == TINKC_OK ? announce(p) : cmd_fail("%s", err.message);
+    int result = open_service(p);
+    if (result == CMD_OK) {
+        result = start(p, &err) == TINKC_OK ? announce(p) : cmd_fail("%s", err.message);
+    }
     while (result == CMD_OK && sigwait(&set, &number) != 0) {
     }
     pthread_sigmask(SIG_UNBLOCK, &set, NULL);
     stop(p);
+    cmd_service_end(p->service != NULL ? &p->service : NULL, result);
     return result;
 }
 
@@ -199,6 +267,7 @@ static const cmd_option options[] = {
     {"open", 0, CMD_FLAG, NULL, "Open the page in a browser.", false},
     {"api-key-file", 0, CMD_TEXT, "FILE",
      "Read the key that the page asks for from FILE.", false},
+    {"no-service", 0, CMD_FLAG, NULL, "Show files only; ask no service.", false},
     {0},
 };
 
@@ -211,8 +280,11 @@ const cmd_spec cmd_console = {
         "PATH is a metrics file (tinkc train --metrics), a directory of tinkc rl, or a\n"
         "directory with such in it; without one, the current directory. The page\n"
         "follows the files while they grow. It can be opened on this machine only.\n"
-        "'tinkc serve' shows its own runs at its own address.",
+        "When a service is configured (TINKER_API_KEY, --base-url, --profile), its runs,\n"
+        "checkpoints and sessions are listed, too; it is asked while somebody looks, every\n"
+        "30 seconds at most. 'tinkc serve' shows its own runs at its own address.",
     .examples = "tinkc console --open\n"
+                "tinkc console --no-service runs/\n"
                 "tinkc console runs/ metrics.jsonl --port 0",
     .options = options,
     .check = check,

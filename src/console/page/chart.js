@@ -148,7 +148,7 @@ function draw(lines, o, width, height, p) {
     'font-family': 'system-ui, sans-serif', 'font-size': 12});
   root.append(svg('defs', {}, svg('clipPath', {id: clip},
     svg('rect', {x: m.left, y: m.top - 6, width: Math.max(0, m.right - m.left), height: m.bottom - m.top + 12}))));
-  const frame = svg('g', {}), inner = svg('g', {'clip-path': `url(#${clip})`});
+  const frame = svg('g', {}), inner = svg('g', {'clip-path': `url(#${clip})`}), points = svg('g', {}); // whole, also at the edge
   axes(m, o, p, frame);
   lines.forEach((l, i) => {
     const color = p.lines[(l.color ?? i) % p.lines.length];
@@ -156,8 +156,8 @@ function draw(lines, o, width, height, p) {
     if (d) inner.append(svg('path', {d, fill: color, 'fill-opacity': 0.16}));
     if (l.dotted || l.x.length === 1) {
       for (let k = 0; k < l.x.length; k++)
-        if (finite(l.y[k]) && !Number.isNaN(m.py(l.y[k])))
-          inner.append(svg('circle', {cx: m.px(l.x[k]).toFixed(1), cy: m.py(l.y[k]).toFixed(1), r: 4, fill: color, stroke: p.paper}));
+        if (finite(l.y[k]) && !Number.isNaN(m.py(l.y[k])) && m.px(l.x[k]) >= m.left - 0.5 && m.px(l.x[k]) <= m.right + 0.5)
+          points.append(svg('circle', {cx: m.px(l.x[k]).toFixed(1), cy: m.py(l.y[k]).toFixed(1), r: 4, fill: color, stroke: p.paper}));
       return;
     }
     if (o.weight)
@@ -165,7 +165,7 @@ function draw(lines, o, width, height, p) {
     inner.append(svg('path', {d: path(m, l.x, smooth(l.y, o.weight)), fill: 'none', stroke: color,
       'stroke-width': 1.7, 'stroke-linejoin': 'round'}));
   });
-  root.append(frame, inner);
+  root.append(frame, inner, points);
   return {root, m};
 }
 

@@ -70,7 +70,7 @@ export function num(value) {
       return (value / scale).toPrecision(3).replace(/\.?0+$/, '') + ' ' + letter;
     }
   }
-  if (size < 1e-3 || size >= 1e5) return value.toExponential(2).replace(/\.?0+e/, 'e').replace('e-', 'e−');
+  if (size < 1e-3 || size >= 1e5) return value.toExponential(2).replace(/\.?0+e/, 'e').replace(/-/g, '−');
   return (size >= 100 ? value.toFixed(1) : size >= 1 ? value.toFixed(3) : value.toPrecision(3)).replace('-', '−');
 }
 
@@ -205,6 +205,16 @@ export function select(options, value, onchange, props) {
       const [v, text] = Array.isArray(o) ? o : [o, o];
       return el('option', {value: v, selected: v === value}, text);
     }));
+}
+
+const PART = 20000; // characters of a text that are laid out at once: a line of a megabyte takes a browser seconds
+
+/* A text that may be long: its beginning, and a button for the rest. */
+export function longText(text, props) {
+  const all = visible(text), box = el('div', {dir: 'auto', ...props}, all.slice(0, PART));
+  if (all.length <= PART) return box;
+  const rest = el('button', {class: 'small', onclick: () => { fill(box, all); rest.remove(); }}, 'Show all ' + count(all.length) + ' characters');
+  return [box, rest];
 }
 
 /* What a view shows when there is nothing: what it would show, and what to type. */

@@ -164,7 +164,7 @@ function showKeys() {
 
 document.getElementById('keys').addEventListener('click', showKeys);
 addEventListener('keydown', e => {
-  if (e.ctrlKey || e.metaKey || e.altKey || e.target.closest?.('input, textarea, select, dialog')) return;
+  if (e.ctrlKey || e.metaKey || e.altKey || e.target.closest?.('input, textarea, select, dialog[open]')) return;
   const views = {1: '#/runs', 2: '#/rollouts', 3: '#/playground', 4: '#/server'};
   if (e.key === '3' && about.kind === 'console') return;
   if (views[e.key]) location.hash = views[e.key];

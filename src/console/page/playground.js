@@ -11,6 +11,14 @@ function tokensOf(model, text) {
     .then(a => a.choices[0].prompt_token_ids);
 }
 
+/* Alternatives come with log-probabilities at temperature 1, the sampled token with one at the temperature that it was
+ * drawn with. It is among the alternatives, too: known at both, it gives what all of them add up to at its temperature. */
+function comparable(all, own) {
+  const t = own.temperature, same = all.find(a => a.id === own.id);
+  if (!(t > 0) || !Number.isFinite(own.logprob) || !same) return {at: 1, all};
+  return {at: t, all: all.map(a => ({...a, logprob: own.logprob + (a.logprob - same.logprob) / t}))};
+}
+
 /* The weights that can be named: base models, and checkpoints of the newest runs. */
 async function listModels(wanted) {
   const all = new Map();
@@ -43,7 +51,7 @@ function pane(models, model, settings) {
     a.view = tokenView({label: 'Answer', onPick: i => other(a, i), more: (i, again) => alternatives(a, i, again)});
     a.view.draw(a.tokens, 'logprob');
     a.state = el('small', {class: 'soft'});
-    a.node = el('article', {class: 'said-by model'}, el('h3', {}, 'Model'), a.view.node, a.state);
+    a.node = el('article', {class: 'said-by model'}, el('h2', {class: 'minor'}, 'Model'), a.view.node, a.state);
     talk.append(a.node);
     return a;
   }
@@ -51,11 +59,12 @@ function pane(models, model, settings) {
   function take(a, choice) {
     const ids = choice.token_ids || [], content = choice.logprobs?.content, plain = choice.logprobs;
     ids.forEach((id, i) => a.view.push({id, text: content ? content[i]?.token ?? '' : plain?.tokens?.[i] ?? '',
-      logprob: content ? content[i]?.logprob : plain?.token_logprobs?.[i]}));
+      logprob: content ? content[i]?.logprob : plain?.token_logprobs?.[i], temperature: a.temperature}));
     a.content += choice.delta?.content ?? choice.text ?? '';
   }
 
   async function run(a, path, body) {
+    a.temperature = body.temperature > 0 ? body.temperature : 1; // 0 takes the likeliest, and tells its log-probability at 1
     abort = new AbortController();
     busy = true;
     settings.changed();
@@ -90,8 +99,9 @@ function pane(models, model, settings) {
         again();
       }).catch(() => { a.alternatives = []; });
     }
-    const all = a.alternatives?.[i];
-    return all && el('span', {class: 'others'}, all.slice(0, TOP).map(t => el('span', {class: t.id === a.tokens[i].id ? 'own' : ''},
+    if (!a.alternatives?.[i]) return null;
+    const {at, all} = comparable(a.alternatives[i], a.tokens[i]);
+    return el('span', {class: 'others'}, el('small', {class: 'at'}, 'at temperature ' + at + ': '), all.filter((t, k) => k < TOP || t.id === a.tokens[i].id).map(t => el('span', {class: t.id === a.tokens[i].id ? 'own' : ''},
       el('code', {}, JSON.stringify(visible(t.text))), ' ' + probability(t.logprob))));
   }
 
@@ -99,8 +109,8 @@ function pane(models, model, settings) {
   async function other(a, i) {
     if (busy || !a.prompt) return;
     const input = el('input', {type: 'text', value: a.tokens[i].text, 'aria-label': 'Text from here'});
-    const rows = a.alternatives?.[i] || [];
-    const choice = await dialog('Go on from token ' + (i + 1), el('div', {}, el('p', {}, 'Keep what is before, and put here:'),
+    const {at, all: rows} = comparable(a.alternatives?.[i] || [], a.tokens[i]);
+    const choice = await dialog('Go on from token ' + (i + 1), el('div', {}, el('p', {}, 'Keep what is before, and put here' + (rows.length ? ' (likely at temperature ' + at + '):' : ':')),
       el('div', {class: 'choices'}, rows.map(t => el('button', {class: 'small', onclick: e => { e.target.closest('dialog').close('id ' + t.id); }},
         visible(t.text) + '  ' + probability(t.logprob)))), field('Text', input)),
     [{label: 'Cancel', value: ''}, {label: 'Continue', value: 'text', class: 'primary'}]);
@@ -108,7 +118,7 @@ function pane(models, model, settings) {
     try {
       let put;
       if (choice === 'text') put = input.value === a.tokens[i].text ? [a.tokens[i]] : (await tokensOf(a.model, input.value)).map(id => ({id}));
-      else put = [rows.find(t => 'id ' + t.id === choice)];
+      else put = [{...rows.find(t => 'id ' + t.id === choice), temperature: at}];
       if (put.some(t => t.text === undefined)) {
         const text = (await api.decode(a.model, put.map(t => t.id))).text;
         put = put.map((t, k) => ({...t, text: text[k]}));
@@ -125,7 +135,7 @@ function pane(models, model, settings) {
   }
 
   function addSaid(role, text) {
-    talk.append(el('article', {class: 'said-by user'}, el('h3', {}, role), el('div', {class: 'said', dir: 'auto'}, visible(text))));
+    talk.append(el('article', {class: 'said-by user'}, el('h2', {class: 'minor'}, role), el('div', {class: 'said', dir: 'auto'}, visible(text))));
   }
 
   return {node,

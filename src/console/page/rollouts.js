@@ -1,5 +1,5 @@
 // Samples and episodes as text.
-import {el, fill, refill, num, count, many, timeTag, when, visible, short, shortId, empty, debounce, throttle, select, note, sure} from './dom.js';
+import {el, fill, refill, num, count, many, timeTag, when, visible, short, shortId, longText, empty, debounce, throttle, select, note, sure} from './dom.js';
 import {about, api, live, post} from './api.js';
 import {tokenView, tokenLegend, colorings} from './tokens.js';
 
@@ -266,10 +266,10 @@ function episodeView(e, onGone) {
         el('small', {}, t.prompt_tokens + ' + ' + t.sampled_tokens + ' tokens · ' + visible(t.finish || '') + ' · ' + short(visible(t.weights || ''), 40)),
         el('span', {class: 'grow'}), Number.isFinite(t.reward) && el('b', {class: 'reward'}, num(t.reward))),
       t.origin === 'branch' && t.why && el('p', {class: 'soft'}, visible(t.why)),
-      message.reasoning_content && el('details', {}, el('summary', {}, 'Reasoning'), el('div', {class: 'said', dir: 'auto'}, visible(message.reasoning_content))),
-      message.content && el('div', {class: 'said', dir: 'auto'}, visible(typeof message.content === 'string' ? message.content : JSON.stringify(message.content))),
+      message.reasoning_content && el('details', {}, el('summary', {}, 'Reasoning'), longText(message.reasoning_content, {class: 'said'})),
+      message.content && longText(typeof message.content === 'string' ? message.content : JSON.stringify(message.content), {class: 'said'}),
       (message.tool_calls || []).map(c => el('div', {class: 'call'}, el('b', {}, visible(c.function?.name || c.name || 'tool')), ' ',
-        el('code', {}, visible(typeof c.function?.arguments === 'string' ? c.function.arguments : JSON.stringify(c.function?.arguments ?? c))))));
+        longText(typeof c.function?.arguments === 'string' ? c.function.arguments : JSON.stringify(c.function?.arguments ?? c), {class: 'arguments'}))));
     return row;
   }));
   const body = el('div', {});
@@ -307,5 +307,5 @@ function episodeView(e, onGone) {
   facts([['Reward', Number.isFinite(e.reward) ? num(e.reward) : '–'], ['Turns', turns.length], ['Sequences', sequences.length],
     ['Branches', turns.filter(t => t.origin === 'branch').length], ['Metadata', e.metadata ? short(visible(JSON.stringify(e.metadata)), 120) : null]]),
   el('h3', {}, 'Turns'), tree, body, (e.texts || []).map(t => [el('h3', {}, 'What the model read and wrote'),
-    el('div', {class: 'tokens', tabindex: 0, dir: 'auto'}, visible(t))])];
+    longText(t, {class: 'tokens', tabindex: 0})])];
 }

@@ -1,7 +1,7 @@
 // One run: curves, where the time goes, checkpoints, how to go on from them.
 import {el, fill, refill, num, count, bytes, span, timeTag, when, visible, short, select, save, note, sure, dialog, field,
   copyButton, throttle, empty} from './dom.js';
-import {api, live} from './api.js';
+import {about, api, live} from './api.js';
 import {chart} from './chart.js';
 import {axis, toLine, append, toCsv, sortMetrics} from './series.js';
 import {stateTag} from './runs.js';
@@ -28,7 +28,7 @@ export function showRun(box, {path, alive, fail, title}) {
     refill(head, el('p', {class: 'crumbs'}, el('a', {href: '#/runs'}, 'Runs')),
       el('div', {class: 'head'}, el('h1', {}, short(name, 80)), stateTag(run.state), el('span', {class: 'grow'}),
         copyButton(run.id, 'Copy id')),
-      el('dl', {class: 'facts'}, [['Model', visible(run.model || '–')], ['Rank', run.rank ?? '–'], ['Step', count(run.step)],
+      el('dl', {class: 'facts'}, [['Model', visible(run.model || '–')], ...(run.service != null ? [['Service', short(visible(run.service), 60)]] : []), ['Rank', run.rank ?? '–'], ['Step', count(run.step)],
         ['Tokens', num(run.tokens)], ['Loss', num(run.loss)], ['Started', timeTag(run.created_ms)], ['Active', timeTag(run.updated_ms)],
         ...Object.entries(run.metadata || {}).slice(0, 12).map(([k, v]) => [visible(k), short(visible(v), 80)])]
         .map(([k, v]) => el('div', {data: {fact: k}}, el('dt', {}, k), el('dd', {}, v)))));
@@ -86,7 +86,7 @@ export function showRun(box, {path, alive, fail, title}) {
     const tiles = (run.metrics || []).length > 1 ? names() : [];
     refill(small, tiles.map(n => {
       const m = run.metrics.find(x => x.name === n);
-      return el('button', {class: 'tile', 'aria-pressed': String(main.includes(n)), onclick: () => {
+      return el('button', {class: 'tile', title: visible(n), 'aria-pressed': String(main.includes(n)), onclick: () => {
         main = main.includes(n) && main.length > 1 ? main.filter(x => x !== n) : main.includes(n) ? main : [n];
         load(); renderTiles();
       }}, el('span', {}, short(visible(n), 32)), el('b', {}, num(m.last)), el('small', {}, num(m.min) + ' – ' + num(m.max)));
@@ -147,12 +147,12 @@ export function showRun(box, {path, alive, fail, title}) {
 
   function pointRow(c) {
     return el('tr', {data: {checkpoint: c.id, key: c.id}},
-      el('th', {scope: 'row'}, visible(c.id), el('small', {}, c.kind === 'training' ? 'can be resumed' : 'for sampling', c.public ? ' · public' : '')),
+      el('th', {scope: 'row'}, visible(c.id).split('/').map((part, i) => [i > 0 && ['/', el('wbr', {})], part]), el('small', {}, c.kind === 'training' ? 'can be resumed' : 'for sampling', c.public ? ' · public' : '')),
       el('td', {class: 'n'}, c.step ?? '–'), el('td', {class: 'n wide'}, bytes(c.size_bytes)), el('td', {class: 'wide'}, timeTag(c.created_ms)),
       el('td', {class: 'wide', title: c.expires_ms ? when(c.expires_ms) : ''}, c.expires_ms ? timeTag(c.expires_ms) : 'never'),
       el('td', {class: 'acts'},
         copyButton(c.path, 'Copy path'),
-        c.kind === 'sampler' && el('a', {class: 'button small', href: '#/playground?model=' + encodeURIComponent(c.path)}, 'Try'),
+        c.kind === 'sampler' && about.kind !== 'console' && el('a', {class: 'button small', href: '#/playground?model=' + encodeURIComponent(c.path)}, 'Try'),
         run.actions && [
           el('button', {class: 'small', onclick: () => act(() => api.publish(id, c.id, !c.public), c.public ? 'Only you can read it.' : 'Everybody can read it.')}, c.public ? 'Unpublish' : 'Publish'),
           el('button', {class: 'small', onclick: () => setTtl(c)}, 'Expiry'),
@@ -178,7 +178,7 @@ export function showRun(box, {path, alive, fail, title}) {
     const sampler = (run.checkpoints || []).filter(c => c.kind === 'sampler').sort((a, b) => b.created_ms - a.created_ms)[0];
     resume.hidden = !last && !sampler;
     if (resume.hidden) return;
-    const url = location.origin, quote = t => "'" + t.replaceAll("'", "'\\''") + "'", text = JSON.stringify;
+    const url = run.service || location.origin, quote = t => "'" + t.replaceAll("'", "'\\''") + "'", text = JSON.stringify;
     const code = {
       Shell: [last && '# train on, with other data\ntinkc train --base-url ' + url + ' -m ' + quote(run.model || '') + ' --load ' + quote(last.path) + ' DATA.jsonl',
         sampler && '# talk to it\ntinkc chat --base-url ' + url + ' -m ' + quote(sampler.path)],
@@ -212,7 +212,9 @@ export function showRun(box, {path, alive, fail, title}) {
       main = all.slice(0, 1);
       if (main[0] === 'loss' && all.includes('eval_loss')) main.push('eval_loss');
       fill(curves, controls, view.node, el('ul', {class: 'legend'}));
-      fill(box, head, all.length ? [curves, small, time] : empty('No steps yet',
+      fill(box, head, all.length ? [curves, small, time] : run.service != null ? empty('The service keeps no curves',
+        'They are in a file of the program that trains. To see them here, let it write one, and name the file:',
+        'tinkc train --metrics metrics.jsonl DATA.jsonl\ntinkc console metrics.jsonl') : empty('No steps yet',
         'The curves appear with the first forward_backward of this run.'), points, resume);
       renderHead(); renderPoints(); renderResume(); renderTiles();
       await Promise.all([load(), loadTime()]);
@@ -234,6 +236,7 @@ export function showRun(box, {path, alive, fail, title}) {
   };
   const stop = live((event, e) => {
     if (event === 'reset') begin();
+    if ((event === 'server' || event === 'hello') && run?.service != null) refresh();
     if (e.run !== id || !run) return;
     if (event === 'run') refresh();
     if (event !== 'step') return;

@@ -1,10 +1,14 @@
 // The list of runs, and several of them over each other.
-import {el, fill, refill, num, count, timeTag, short, shortId, visible, empty, debounce, throttle, select, save, note} from './dom.js';
+import {el, fill, refill, num, count, many, ago, timeTag, short, shortId, visible, empty, debounce, throttle, select, save, note} from './dom.js';
 import {about, api, live} from './api.js';
 import {chart, spark} from './chart.js';
 import {axis, toLine, sortMetrics} from './series.js';
 
 const PAGE = 50;
+
+/* A run of `tinkc console` whose id is the path of its file: the end of it says more than the beginning. */
+const isFile = run => about.kind === 'console' && run.service == null;
+const factsOf = run => [visible((run.model || '').split('/').pop()), run.rank && 'rank ' + run.rank, run.service != null && 'service'].filter(Boolean).join(' · ');
 
 export function stateTag(state) {
   return el('span', {class: 'state ' + state}, state);
@@ -19,8 +23,8 @@ export function showRuns(box, {query, alive, fail, title}) {
       search = e.target.value; limit = PAGE; load();
     })}));
   const compare = el('section', {class: 'card', hidden: true, 'aria-label': 'Comparison'});
-  const list = el('div', {});
-  fill(box, head, compare, list);
+  const list = el('div', {}), service = el('div', {});
+  fill(box, head, service, compare, list);
   const comparison = makeComparison(compare, picked, alive, () => {
     history.replaceState(null, '', '#/runs');
     render();
@@ -39,7 +43,7 @@ export function showRuns(box, {query, alive, fail, title}) {
       el('td', {class: 'pick'}, el('input', {type: 'checkbox', checked: picked.has(run.id), 'aria-label': 'Compare ' + name,
         onchange: e => pick(run, e.target.checked)})),
       el('th', {scope: 'row'}, el('a', {href: '#/runs/' + encodeURIComponent(run.id), title: run.id}, name),
-        el('small', {}, visible((run.model || '').split('/').pop()) + (run.rank ? ' · rank ' + run.rank : ''), el('span', {class: 'wide'}, ' · ' + shortId(run.id)))),
+        el('small', {}, factsOf(run), el('span', {class: 'wide'}, factsOf(run) && ' · ', isFile(run) ? visible(run.id).replace(/^.*(?=.{48}$)/s, '…') : shortId(run.id)))),
       el('td', {}, stateTag(run.state)),
       el('td', {class: 'n', data: {cell: 'loss'}}, num(run.loss)),
       el('td', {class: 'wide'}, spark(run.spark, 'Loss, ' + (run.spark?.length ? num(run.spark[0]) + ' to ' + num(run.loss) : 'no values'))),
@@ -77,11 +81,17 @@ export function showRuns(box, {query, alive, fail, title}) {
       runs = answer.runs; total = answer.total;
       render();
     } catch (error) { fail(error); }
+    if (about.kind !== 'console') return;
+    try {
+      const state = (await api.server()).service;
+      if (alive() && state) fill(service, serviceLine(state));
+    } catch { /* the list is there */ }
   }
 
   const reload = throttle(1000, () => alive() && load());
   const stop = live((event, data) => {
-    if (event === 'run' || event === 'reset') reload();
+    // hello: what the service said before the stream began was told to nobody
+    if (event === 'run' || event === 'reset' || (about.kind === 'console' && (event === 'server' || event === 'hello'))) reload();
     if (event !== 'step') return;
     const run = runs.find(r => r.id === data.run);
     if (!run) { reload(); return; }
@@ -95,6 +105,17 @@ export function showRuns(box, {query, alive, fail, title}) {
   });
   load();
   return () => { stop(); };
+}
+
+/* What `tinkc console` says of the service beside its files. */
+export function serviceLine(s) {
+  const url = visible(s.url || 'the service');
+  if (s.state === 'off') return el('p', {class: 'soft', data: {service: 'off'}}, 'Only files are shown, no service is asked: ' + visible(s.text));
+  if (s.state === 'asked') return el('p', {class: 'soft', data: {service: 'asked'}}, 'Asking ' + url + '… ' + (s.answered_ms ? many(s.runs_listed, 'run') + ' so far.' : ''));
+  if (s.state === 'failed') return el('p', {class: 'bad', role: 'status', data: {service: 'failed'}}, url + ' gave no list: ' + visible(s.text) + '. ' +
+    (s.answered_ms ? 'Its runs are as they were ' + ago(s.answered_ms) + '.' : 'Files are shown meanwhile.') + ' It is asked again in half a minute.');
+  return el('p', {class: 'soft', data: {service: 'good'}}, 'Files, and ' + (s.runs > s.runs_listed ? 'the newest ' + count(s.runs_listed) + ' of ' + many(s.runs, 'run')
+    : many(s.runs, 'run')) + ' of ' + url + ', ', timeTag(s.answered_ms), '.');
 }
 
 /* The curves of the runs that are picked. */

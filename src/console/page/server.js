@@ -1,6 +1,7 @@
 // The server: engine, memory, queue, sessions, errors.
 import {el, fill, num, count, bytes, span, timeTag, visible, short, shortId, throttle} from './dom.js';
 import {api, live} from './api.js';
+import {serviceLine} from './runs.js';
 
 function meter(label, part, text) {
   const fillIn = el('i', {});
@@ -37,12 +38,14 @@ export function showServer(box, {alive, fail, title}) {
           facts([['Samples', r.samples ? 'recorded' : 'not recorded'], ['Kept', r.keep_days + ' days'], ['Dropped', count(r.dropped)]]))),
       q && el('section', {class: 'card', 'aria-label': 'Queue'}, el('h2', {}, 'Queue'),
         facts([['Jobs', count(q.jobs)], ['Samples', count(q.samples)], ['Polls that wait', count(q.polls)]]),
-        table('What is computed or waits', [{t: 'What'}, {t: 'Model'}, {n: 'Number'}, {t: 'Why'}, {n: 'Age'}], (q.items || []).map(i =>
-          [visible(i.kind), short(visible(i.model || ''), 48), i.seq ?? '–', i.why === 'active' ? 'is computed, or will be soon' : visible(i.why || ''), span(i.age_ms)]), 'Nothing waits.')),
-      s.sessions && el('section', {class: 'card', 'aria-label': 'Sessions'}, el('h2', {}, 'Sessions'),
-        table('Sessions', [{t: 'Session'}, {n: 'Age'}, {n: 'Silent for'}, {n: 'Models'}, {n: 'Samplers'}], s.sessions.map(x =>
-          [el('span', {title: x.id}, short(visible(x.name || shortId(x.id)), 48)), span(x.age_ms), span(x.silent_ms), count(x.models), count(x.samplers)]),
-        'Nobody is connected. A session begins with the first call of a client.')),
+        table('What is computed or waits', [{t: 'What'}, {t: 'Why'}, {n: 'Age'}], (q.items || []).map(i =>
+          [[visible(i.kind), el('small', {title: visible(i.model || '')}, shortId(visible(i.model || '')) + (i.seq !== null && i.seq !== undefined ? ' · ' + i.seq : ''))],
+            i.why === 'active' ? 'is computed, or will be soon' : visible(i.why || ''), span(i.age_ms)]), 'Nothing waits.')),
+      s.service && el('section', {class: 'card', 'aria-label': 'Service'}, el('h2', {}, 'Service'), serviceLine(s.service)),
+      s.sessions && s.service?.state !== 'off' && el('section', {class: 'card', 'aria-label': 'Sessions'}, el('h2', {}, 'Sessions'),
+        table('Sessions', [{t: 'Session'}, ...(s.service ? [] : [{n: 'Age'}, {n: 'Silent for'}]), {n: 'Models'}, {n: 'Samplers'}], s.sessions.map(x =>
+          [el('span', {title: x.id}, short(visible(x.name || shortId(x.id)), 48)), ...(s.service ? [] : [span(x.age_ms), span(x.silent_ms)]), count(x.models), count(x.samplers)]),
+        s.service ? 'The service lists none.' : 'Nobody is connected. A session begins with the first call of a client.')),
       el('section', {class: 'card', 'aria-label': 'Warnings and errors'}, el('h2', {}, 'Warnings and errors'),
         (s.errors || []).length ? el('ul', {class: 'log'}, s.errors.map(x => el('li', {}, timeTag(x.time_ms), ' ', el('span', {}, visible(x.text)))))
           : el('p', {class: 'soft'}, 'None since the start.')));

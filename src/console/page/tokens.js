@@ -21,7 +21,7 @@ function shade(t, by) {
 export function probability(logprob) {
   if (!Number.isFinite(logprob)) return '–';
   const p = Math.exp(logprob) * 100;
-  return (p >= 99.95 ? '100' : p >= 10 ? p.toFixed(1) : p >= 0.01 ? p.toPrecision(2) : p.toExponential(0)) + ' %';
+  return (p >= 99.95 ? '100' : p >= 10 ? p.toFixed(1) : p >= 0.01 ? p.toPrecision(2) : p.toExponential(0).replace('-', '−')) + ' %';
 }
 
 export function tokenText(text) {
@@ -30,7 +30,8 @@ export function tokenText(text) {
 
 function about(t) {
   return [el('code', {}, JSON.stringify(visible(t.text ?? ''))), t.id !== undefined && el('span', {}, 'id ' + t.id),
-    Number.isFinite(t.logprob) && t.mask !== 0 && el('span', {}, probability(t.logprob) + ' (' + num(t.logprob) + ')'),
+    Number.isFinite(t.logprob) && t.mask !== 0 && el('span', {}, probability(t.logprob) + ' (' + num(t.logprob) + ')' +
+      (t.temperature !== undefined ? ' at temperature ' + t.temperature : '')),
     Number.isFinite(t.gap) && el('span', {}, 'gap ' + num(t.gap)), t.mask !== undefined && el('span', {}, t.mask ? 'sampled' : 'prompt')];
 }
 

@@ -582,8 +582,11 @@ static void find_rewards(srv_gateway *g, listing *all)
     for (size_t i = 0; !all->failed && i < n; i++) {
         con_episode *episode = &all->p[all->unknown[i]];
         tk_err ignored = TK_ERR_INIT;
-        (void)!gw_episodes_reward(&episode->reward, gw_get_episodes(g->gateway),
-                                  episode->id, &ignored);
+        size_t turns = 0;
+        if (gw_episodes_reward(&episode->reward, &turns, gw_get_episodes(g->gateway),
+                               episode->id, &ignored) == TINKC_OK) {
+            episode->turns = (int64_t)turns;
+        }
     }
 }
 

@@ -146,6 +146,43 @@ static void test_page_without_recordings(void **state)
     fix_close(&f);
 }
 
+/* `tinkc rl` says it as `tinkc train` does. */
+static void test_page_of_rl(void **state)
+{
+    fix f;
+    char shown[512], opened[512];
+    (void)state;
+    fix_open(&f, (srv_options){0});
+    program_write_file(&f.p, "t.jsonl", "{\"question\":\"One\",\"answer\":\"two\"}\n");
+    program_start(&f.p, PROGRAM_ARGS("rl", "--tasks", "t.jsonl", "--match", "exact",
+                                     "--max-tokens", "2", "--steps", "1", "--batch", "1",
+                                     "--group", "2", "--rank", "2", "--open"));
+    read_said(&f, opened);
+    program_end(&f.p);
+    read_shown(&f, shown);
+    assert_string_equal(opened, shown);
+    check_run(&f, shown);
+    fix_close(&f);
+}
+
+/* The private server of --local has a console, too. */
+static void test_page_of_a_local_server(void **state)
+{
+    fix f;
+    char opened[512];
+    (void)state;
+    fix_open(&f, (srv_options){0});
+    program_env(&f.p, "TINKER_BASE_URL=");
+    program_start(&f.p, PROGRAM_ARGS(TRAIN, "--local", "--open"));
+    read_said(&f, opened);
+    program_end(&f.p);
+    assert_int_equal(f.p.code, 0);
+    assert_int_equal(strncmp(opened, "http://127.0.0.1:", 17), 0);
+    assert_non_null(strstr(opened, "/runs/"));
+    assert_null(strstr(opened, srv_url(f.server.server)));
+    fix_close(&f);
+}
+
 /* A server without a console is not an error, and --open says so. */
 static void test_page_of_other_servers(void **state)
 {
@@ -171,6 +208,8 @@ int main(void)
         cmocka_unit_test(test_page_without_a_key),
         cmocka_unit_test(test_page_with_a_key),
         cmocka_unit_test(test_page_without_recordings),
+        cmocka_unit_test(test_page_of_rl),
+        cmocka_unit_test(test_page_of_a_local_server),
         cmocka_unit_test(test_page_of_other_servers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
