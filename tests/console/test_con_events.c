@@ -58,12 +58,12 @@ static void test_con_events_come_in_order(void **state)
     wait_for(&one, "event: hello\ndata: {\"version\":");
     note(&it, 1);
     con_note_run(it.console, TK_STR("r"), CON_ENDED);
-    con_note_sample(it.console, 5, (tk_str){NULL, 0}, TK_STR("m"));
+    con_note_samples(it.console, 5, 2, (tk_str){NULL, 0}, TK_STR("m"));
     con_note_episode(it.console, TK_STR("task-1"));
     wait_for(&one, "event: step\ndata: {\"run\":\"r<\\\"\\n\",\"step\":1,\"time_ms\":10,"
                    "\"tokens\":20,\"metrics\":{\"loss\":1.5}}\n\n");
     wait_for(&one, "event: run\ndata: {\"run\":\"r\",\"state\":\"ended\"}\n\n");
-    wait_for(&one, "event: sample\ndata: {\"id\":5,\"run\":null,\"model\":\"m\"}\n\n");
+    wait_for(&one, "event: sample\ndata: {\"id\":5,\"n\":2,\"run\":null,\"model\":\"m\"}\n\n");
     wait_for(&one, "event: episode\ndata: {\"id\":\"task-1\"}\n\n");
     close_reader(&one);
     confix_close(&it);

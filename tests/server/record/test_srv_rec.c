@@ -129,6 +129,54 @@ static void test_srv_rec_samples(void **state)
     recfix_remove(&it);
 }
 
+/* One sequence of a request is deleted, then all of them: the others are as they were, and no
+ * number is given twice. */
+static void test_srv_rec_deletes_of_a_group(void **state)
+{
+    static const int32_t ids[] = {1, 2, 3, 4};
+    static const float logprobs[] = {-1.0F, -2.0F, -3.0F, -4.0F};
+    const srv_rec_sequence sequences[] = {{ids, logprobs, 1, true},
+                                          {ids + 1, logprobs + 1, 3, false},
+                                          {ids + 3, logprobs + 3, 1, true}};
+    const srv_rec_sample sample = {.model = RECFIX_MODEL,
+                                   .tok = "",
+                                   .prompt = ids,
+                                   .n_prompt = 2,
+                                   .sequences = sequences,
+                                   .n = 3};
+    recfix it;
+    tk_err err = TK_ERR_INIT;
+    con_sample_details one;
+    con_samples_query query = recfix_everything;
+    int64_t n = 0;
+    recfix_make(&it);
+    recfix_open(&it, NULL);
+    srv_rec_add_sample(it.rec, &sample);
+    assert_int_equal(srv_rec_forget(it.rec, &n, 2, &err), TINKC_OK);
+    assert_int_equal(n, 1);
+    assert_int_equal(srv_rec_forget(it.rec, &n, 2, &err), TINKC_OK);
+    assert_int_equal(n, 0);
+    assert_int_equal(srv_rec_read_sample(&one, it.rec, &it.arena, 3, &err), TINKC_OK);
+    assert_true(one.output.n == 1 && one.output.ids[0] == 4 &&
+                one.output.logprobs[0] == -4.0F && one.prompt.n == 2);
+    assert_true(tk_str_is(one.sample.text, "<B>4") && one.sample.group == 1);
+    assert_true(one.sample.stopped && one.sample.mean_logprob == -4.0);
+    query.before = 3;
+    con_samples all = recfix_samples(&it, &query);
+    assert_true(all.n == 1 && all.p[0].id == 1 && tk_str_is(all.p[0].text, "<B>1"));
+    assert_int_equal(srv_rec_forget(it.rec, &n, 1, &err), TINKC_OK);
+    assert_int_equal(srv_rec_forget(it.rec, &n, 3, &err), TINKC_OK);
+    assert_int_equal(recfix_samples(&it, &recfix_everything).n, 0);
+    recfix_close(&it);
+    recfix_open(&it, NULL);
+    srv_rec_add_sample(it.rec, &sample);
+    srv_rec_flush(it.rec);
+    all = recfix_samples(&it, &recfix_everything);
+    assert_true(all.n == 3 && all.p[0].id == 6 && all.p[0].group == 4);
+    recfix_close(&it);
+    recfix_remove(&it);
+}
+
 static void test_srv_rec_no_samples(void **state)
 {
     const srv_rec_config none = {.no_samples = true};
@@ -359,6 +407,7 @@ int main(void)
         cmocka_unit_test(test_srv_rec_runs),
         cmocka_unit_test(test_srv_rec_step_of_several_requests),
         cmocka_unit_test(test_srv_rec_samples),
+        cmocka_unit_test(test_srv_rec_deletes_of_a_group),
         cmocka_unit_test(test_srv_rec_no_samples),
         cmocka_unit_test(test_srv_rec_samples_are_bounded),
         cmocka_unit_test(test_srv_rec_loaded_runs_are_deleted),
