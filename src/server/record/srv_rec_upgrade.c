@@ -8,19 +8,19 @@
 #define GROUP_BYTES (16 * TK_MIB) /* more than the queue of version 1 had room for */
 
 enum { /* columns of the old rows */
-    ID,
-    GROUP,
-    TIME_MS,
-    MODEL,
-    PATH,
-    SAMPLER,
-    STOPPED,
-    PROMPT_TOKENS,
-    MEAN,
-    TEXT,
-    IDS,
-    LOGPROBS,
-    PROMPT
+       ID,
+       GROUP,
+       TIME_MS,
+       MODEL,
+       PATH,
+       SAMPLER,
+       STOPPED,
+       PROMPT_TOKENS,
+       MEAN,
+       TEXT,
+       IDS,
+       LOGPROBS,
+       PROMPT
 };
 
 typedef struct upgrade {

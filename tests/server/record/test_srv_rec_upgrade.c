@@ -130,11 +130,12 @@ static void test_srv_rec_upgrade_of_many(void **state)
     recfix it;
     recfix_make(&it);
     run_sql(&it, old_schema);
-    run_sql(&it, "WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n WHERE i <"
-                 " 6400) INSERT INTO samples SELECT i, (i - 1) / 64 * 64 + 1,"
-                 " strftime('%s', 'now') * 1000, 'base', NULL, NULL, NULL, 1, 2, 50, -1,"
-                 " 600, 'sample ' || i, randomblob(200), randomblob(200) FROM n;"
-                 "INSERT INTO prompts SELECT grp, x'01000000' FROM samples WHERE id = grp");
+    run_sql(&it,
+            "WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n WHERE i <"
+            " 6400) INSERT INTO samples SELECT i, (i - 1) / 64 * 64 + 1,"
+            " strftime('%s', 'now') * 1000, 'base', NULL, NULL, NULL, 1, 2, 50, -1,"
+            " 600, 'sample ' || i, randomblob(200), randomblob(200) FROM n;"
+            "INSERT INTO prompts SELECT grp, x'01000000' FROM samples WHERE id = grp");
     recfix_open(&it, NULL);
     con_samples_query query = recfix_everything;
     for (int64_t id = 6400; id > 0; id -= 100) {
