@@ -30,7 +30,8 @@ static void die(const char *what)
     exit(1);
 }
 
-static srv_rec *open_in(const char *data, bool (*put_token)(const void *, int32_t, tk_buf *))
+static srv_rec *open_in(const char *data,
+                        bool (*put_token)(const void *, int32_t, tk_buf *))
 {
     tk_err err = TK_ERR_INIT;
     srv_rec *rec = NULL;
@@ -169,9 +170,10 @@ static void measure_run(const char *data)
     srv_rec_flush(rec);
     srv_rec_get_stats(rec, &stats);
     double size = (double)stats.bytes;
-    (void)snprintf(detail, sizeof(detail),
-                   "%.1f MB of at most %.0f for %d steps of nine metrics, %.1f us of CPU each",
-                   size / 1e6, SIZE_BAR / 1e6, STEPS, cpu / STEPS / 1e3);
+    (void)snprintf(
+        detail, sizeof(detail),
+        "%.1f MB of at most %.0f for %d steps of nine metrics, %.1f us of CPU each",
+        size / 1e6, SIZE_BAR / 1e6, STEPS, cpu / STEPS / 1e3);
     bench_report("recorder: database of a long run", SIZE_BAR / size, 1.0, detail);
     (void)snprintf(detail, sizeof(detail),
                    "%.1f MiB resident after %d steps, %.1f after %d", early, STEPS / 10,
@@ -179,9 +181,10 @@ static void measure_run(const char *data)
     bench_report("recorder: memory of a long run", early / late, 0.8, detail);
     (void)query_ms(rec, 1000);
     double took = query_ms(rec, 1000);
-    (void)snprintf(detail, sizeof(detail), "%.1f ms for a curve of %d steps in 1,000 points",
-                   took, STEPS);
-    bench_report("recorder: curve of a long run within 100 ms", 100.0 / took, 1.0, detail);
+    (void)snprintf(detail, sizeof(detail),
+                   "%.1f ms for a curve of %d steps in 1,000 points", took, STEPS);
+    bench_report("recorder: curve of a long run within 100 ms", 100.0 / took, 1.0,
+                 detail);
     srv_rec_free(rec);
 }
 
@@ -228,7 +231,8 @@ static void measure_samples(const char *data, size_t sequences)
     double us = (bench_cpu_ns() - cpu) / (double)(n * sequences) / 1e3;
     check_dropped(rec);
     srv_rec_free(rec);
-    (void)snprintf(name, sizeof(name), "recorder: samples, %zu of each request", sequences);
+    (void)snprintf(name, sizeof(name), "recorder: samples, %zu of each request",
+                   sequences);
     (void)snprintf(detail, sizeof(detail), "%.2f us of CPU for a sample of %d tokens", us,
                    TOKENS);
     bench_note(name, detail);

@@ -270,6 +270,36 @@ static void test_srv_rec_loaded_runs_are_deleted(void **state)
     recfix_remove(&it);
 }
 
+/* Samples and runs that are older than the limit go; those of today stay. */
+static void test_srv_rec_old_ones_go(void **state)
+{
+    const tk_str old = TK_STR("old:train:0");
+    const srv_rec_config days = {.keep_days = 2};
+    recfix it;
+    recfix_make(&it);
+    recfix_open(&it, &days);
+    recfix_add_sample(it.rec, 7, 2);
+    recfix_step_of(it.rec, old, 1, 2.0);
+    srv_rec_end_run(it.rec, old);
+    srv_rec_flush(it.rec);
+    recfix_add_sample(it.rec, 9, 1);
+    srv_rec_flush(it.rec);
+    /* one of three days ago, the other of one day */
+    run_sql(&it,
+            "UPDATE sample_groups SET time_ms = time_ms - 86400000 * iif(grp = 1, 3, 1);"
+            "UPDATE runs SET updated_ms = updated_ms - 86400000 * 3");
+    recfix_close(&it);
+    recfix_open(&it, &days);
+    recfix_step(it.rec, 1, 1.0); /* the limits are looked at with the first batch */
+    srv_rec_flush(it.rec);
+    con_samples all = recfix_samples(&it, &recfix_everything);
+    assert_int_equal(all.n, 1);
+    assert_int_equal(all.p[0].id, 3);
+    assert_true(tk_str_eq(recfix_only_run(&it).id, RECFIX_RUN));
+    recfix_close(&it);
+    recfix_remove(&it);
+}
+
 /* A queue that is full drops and counts; nothing waits. */
 static void test_srv_rec_queue_is_bounded(void **state)
 {
@@ -411,6 +441,7 @@ int main(void)
         cmocka_unit_test(test_srv_rec_no_samples),
         cmocka_unit_test(test_srv_rec_samples_are_bounded),
         cmocka_unit_test(test_srv_rec_loaded_runs_are_deleted),
+        cmocka_unit_test(test_srv_rec_old_ones_go),
         cmocka_unit_test(test_srv_rec_queue_is_bounded),
         cmocka_unit_test(test_srv_rec_end_finds_room),
         cmocka_unit_test(test_srv_rec_sweep),
