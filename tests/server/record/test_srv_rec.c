@@ -129,8 +129,7 @@ static void test_srv_rec_samples(void **state)
     recfix_remove(&it);
 }
 
-/* One sequence of a request is deleted, then all of them: the others are as they were, and no
- * number is given twice. */
+/* One sequence of a request is deleted, then all of them: the others are as they were. */
 static void test_srv_rec_deletes_of_a_group(void **state)
 {
     static const int32_t ids[] = {1, 2, 3, 4};
@@ -168,10 +167,25 @@ static void test_srv_rec_deletes_of_a_group(void **state)
     assert_int_equal(srv_rec_forget(it.rec, &n, 3, &err), TINKC_OK);
     assert_int_equal(recfix_samples(&it, &recfix_everything).n, 0);
     recfix_close(&it);
+    recfix_remove(&it);
+}
+
+/* Also after a restart, and when the newest ones were deleted. */
+static void test_srv_rec_numbers_are_used_once(void **state)
+{
+    recfix it;
+    tk_err err = TK_ERR_INIT;
+    int64_t n = 0;
+    recfix_make(&it);
     recfix_open(&it, NULL);
-    srv_rec_add_sample(it.rec, &sample);
+    recfix_add_sample(it.rec, 7, 3);
+    assert_int_equal(srv_rec_forget(it.rec, &n, CON_UNKNOWN, &err), TINKC_OK);
+    assert_int_equal(n, 3);
+    recfix_close(&it);
+    recfix_open(&it, NULL);
+    recfix_add_sample(it.rec, 7, 3);
     srv_rec_flush(it.rec);
-    all = recfix_samples(&it, &recfix_everything);
+    con_samples all = recfix_samples(&it, &recfix_everything);
     assert_true(all.n == 3 && all.p[0].id == 6 && all.p[0].group == 4);
     recfix_close(&it);
     recfix_remove(&it);
@@ -438,6 +452,7 @@ int main(void)
         cmocka_unit_test(test_srv_rec_step_of_several_requests),
         cmocka_unit_test(test_srv_rec_samples),
         cmocka_unit_test(test_srv_rec_deletes_of_a_group),
+        cmocka_unit_test(test_srv_rec_numbers_are_used_once),
         cmocka_unit_test(test_srv_rec_no_samples),
         cmocka_unit_test(test_srv_rec_samples_are_bounded),
         cmocka_unit_test(test_srv_rec_loaded_runs_are_deleted),
