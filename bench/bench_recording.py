@@ -19,7 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = pathlib.Path(os.environ.get("TINKC_BUILD_DIR", ROOT / "build")).resolve()
 DATA = ROOT / "examples/data/bookings.jsonl"
 MODEL = "tinkc/pebble-llama-2m"
-ROUNDS, STEPS, TOKENS = 11, 40, 100
+STEPS, TOKENS = 40, 100
 WRITTEN_S = 0.3  # after which everything is written
 BAR = 0.99
 
@@ -108,9 +108,10 @@ class Server:
         self.process.wait()
 
 
-WORK = (("training, recorded against not", "steps", STEPS, lambda s: s.train()),
-        ("decode of 64 sequences each, recorded against not", "tokens", 16 * 64, lambda s: s.sample(16, 64)),
-        ("decode of single sequences, recorded against not", "tokens", 400, lambda s: s.sample(400, 1)))
+# with the rounds and the pieces of each: the shorter a round, the more likely one that nothing disturbs
+WORK = (("training, recorded against not", "steps", 11, STEPS, lambda s: s.train()),
+        ("decode of 64 sequences each, recorded against not", "tokens", 21, 2 * 64, lambda s: s.sample(2, 64)),
+        ("decode of single sequences, recorded against not", "tokens", 21, 60, lambda s: s.sample(60, 1)))
 
 
 def main():
@@ -121,9 +122,9 @@ def main():
             servers.append(Server(folder, "on"))
             for server in servers:
                 server.connect()
-            for name, unit, pieces, work in WORK:
+            for name, unit, rounds, pieces, work in WORK:
                 spent, done, recorder = ([], []), set(), 0.0
-                for i in range(ROUNDS + 1):
+                for i in range(rounds + 1):
                     for k in (0, 1) if i % 2 == 0 else (1, 0):
                         before, recorded = servers[k].cpu(), servers[k].recorder()
                         n = work(servers[k])
@@ -134,7 +135,7 @@ def main():
                             recorder += servers[k].recorder() - recorded
                 if len(done) != 1:
                     sys.exit(f"bench_recording: {name}: the servers did not do the same: {done}")
-                say(name, *spent, unit, done.pop(), f"{recorder / ROUNDS / pieces * 1e6:.1f} us of the recorder's thread per "
+                say(name, *spent, unit, done.pop(), f"{recorder / rounds / pieces * 1e6:.1f} us of the recorder's thread per "
                     + ("step" if unit == "steps" else "sample"))
         finally:
             for server in servers:

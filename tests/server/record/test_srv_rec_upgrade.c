@@ -179,6 +179,9 @@ static bool upgrade(void *user)
     } else {
         assert_int_equal(number(db, "PRAGMA user_version"), 1);
         assert_int_equal(number(db, "SELECT count(*) FROM samples"), 3);
+        assert_int_equal(number(db, "SELECT count(*) FROM sqlite_master WHERE name ="
+                                    " 'sample_groups'"),
+                         0);
     }
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
     return code == TINKC_OK;
