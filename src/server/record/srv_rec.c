@@ -13,6 +13,7 @@
 #define BATCH_NS     (INT64_C(250) * TK_NS_PER_MS)
 #define REST_NS      (INT64_C(5000) * TK_NS_PER_MS)
 #define FLUSH_NS     (INT64_C(10000) * TK_NS_PER_MS)
+#define BUSY_TIMES   5 /* of two seconds each: then it is worth a warning */
 
 /* ---- entries ---- */
 
@@ -267,6 +268,26 @@ static bool take_batch(srv_rec *rec, tk_list *out, int64_t not_before, int64_t u
     return more;
 }
 
+/* Puts a batch that was not applied back before what has come since; how often in a row. */
+static unsigned put_back(srv_rec *rec, tk_list *batch)
+{
+    tk_mutex_lock(&rec->lock);
+    tk_list_splice_back(batch, &rec->queue);
+    tk_list_splice_back(&rec->queue, batch);
+    unsigned busy = ++rec->busy;
+    tk_mutex_unlock(&rec->lock);
+    tk_cond_broadcast(&rec->done);
+    return busy;
+}
+
+static bool is_closing(srv_rec *rec)
+{
+    tk_mutex_lock(&rec->lock);
+    bool closing = rec->closing;
+    tk_mutex_unlock(&rec->lock);
+    return closing;
+}
+
 static void run(void *user)
 {
     srv_rec *rec = user;
@@ -285,12 +306,16 @@ static void run(void *user)
         for (tk_list *at = batch.next; at != &batch; at = at->next) {
             n++;
         }
-        if (n > 0) {
-            srv_rec_batch_run(rec, &batch);
+        if (n > 0 && !srv_rec_batch_run(rec, &batch, is_closing(rec))) {
+            if (put_back(rec, &batch) == BUSY_TIMES) {
+                srv_rec_disk_warn_busy(rec);
+            }
+            continue;
         }
         training = srv_rec_batch_rest(rec);
         tk_mutex_lock(&rec->lock);
         rec->finished += n;
+        rec->busy = 0;
         tk_mutex_unlock(&rec->lock);
         tk_cond_broadcast(&rec->done);
     }
@@ -304,7 +329,8 @@ void srv_rec_flush(srv_rec *rec)
     int64_t until = tk_clock_mono_ns(NULL) + FLUSH_NS;
     tk_mutex_lock(&rec->lock);
     uint64_t wanted = rec->added;
-    while (rec->finished < wanted && !rec->closing) {
+    const unsigned busy = rec->busy;
+    while (rec->finished < wanted && !rec->closing && rec->busy <= busy) {
         rec->hurried = true;
         tk_cond_broadcast(&rec->wake);
         if (!tk_cond_wait_until(&rec->done, &rec->lock, until)) {

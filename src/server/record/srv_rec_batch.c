@@ -340,7 +340,9 @@ static tinkc_code end_run(srv_rec *rec, const srv_rec_entry *entry, tk_err *err)
     if (run == NULL) {
         return TINKC_OK;
     }
-    tinkc_code code = write_run(rec, run, err);
+    /* one that was deleted stays away */
+    bool is_there = run->row > 0 || run->is_touched;
+    tinkc_code code = is_there ? write_run(rec, run, err) : TINKC_OK;
     free_run(rec, run);
     return code;
 }
@@ -371,8 +373,8 @@ static tinkc_code write_touched(srv_rec *rec, tk_err *err)
         srv_rec_run *run = TK_CONTAINER_OF(at, srv_rec_run, link);
         if (run->is_touched && code == TINKC_OK) {
             code = write_run(rec, run, err);
+            run->is_touched = code != TINKC_OK;
         }
-        run->is_touched = false;
     }
     return code;
 }
@@ -427,7 +429,9 @@ static void finish(srv_rec *rec, tk_list *applied, bool is_kept)
     tk_list *node;
     while ((node = tk_list_pop_front(applied)) != NULL) {
         srv_rec_entry *entry = TK_CONTAINER_OF(node, srv_rec_entry, link);
-        if (!is_kept && entry->group > 0) {
+        bool is_lost = entry->group > 0 || entry->kind == SRV_REC_OPTIM ||
+                       entry->kind == SRV_REC_CHECKPOINT;
+        if (!is_kept && is_lost) {
             entry->group = 0;
             atomic_fetch_add(&rec->dropped, 1);
         }
@@ -436,7 +440,7 @@ static void finish(srv_rec *rec, tk_list *applied, bool is_kept)
     }
 }
 
-void srv_rec_batch_run(srv_rec *rec, tk_list *batch)
+bool srv_rec_batch_run(srv_rec *rec, tk_list *batch, bool last)
 {
     tk_list *node;
     tk_list applied;
@@ -445,8 +449,12 @@ void srv_rec_batch_run(srv_rec *rec, tk_list *batch)
     tinkc_code code = TINKC_OK;
     (void)srv_rec_disk_open(rec);
     bool is_open = atomic_load(&rec->works);
+    bool is_busy = false;
     if (is_open) {
-        code = srv_sql_exec(rec->writer.db, "BEGIN IMMEDIATE", &err);
+        code = srv_rec_disk_begin(rec, &is_busy, &err);
+    }
+    if (is_busy && !last) {
+        return false;
     }
     while ((node = tk_list_pop_front(batch)) != NULL) {
         srv_rec_entry *entry = TK_CONTAINER_OF(node, srv_rec_entry, link);
@@ -471,6 +479,7 @@ void srv_rec_batch_run(srv_rec *rec, tk_list *batch)
     bool is_kept = is_open && srv_rec_disk_end(rec, code, &err);
     srv_rec_group_dispose(&rec->samples);
     finish(rec, &applied, is_kept);
+    return true;
 }
 
 bool srv_rec_batch_rest(srv_rec *rec)

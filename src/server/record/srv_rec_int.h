@@ -140,6 +140,7 @@ struct srv_rec {
     bool sleeping; /* the thread waits for an entry */
     bool hurried, closing;
     uint64_t added, finished; /* entries */
+    unsigned busy;            /* how often in a row another had the database */
 
     tk_mutex reading;
     sqlite3 *reader; /* under reading; NULL = not open */
@@ -160,16 +161,21 @@ tinkc_code srv_rec_batch_add_samples(srv_rec *rec, srv_rec_entry *entry, tk_err 
 /* Frees one. */
 void srv_rec_entry_free(srv_rec *rec, srv_rec_entry *entry);
 
-/* Applies a batch and frees it (srv_rec_batch.c). Thread: the recorder's. */
-void srv_rec_batch_run(srv_rec *rec, tk_list *batch);
+/* Applies a batch and frees it (srv_rec_batch.c); false, with the batch untouched, while
+ * another has the database. `last`: it is applied all the same. Thread: the recorder's. */
+bool srv_rec_batch_run(srv_rec *rec, tk_list *batch, bool last);
 /* Runs that have become idle; returns whether any is training. */
 bool srv_rec_batch_rest(srv_rec *rec);
 void srv_rec_batch_free_runs(srv_rec *rec);
 
 /* Opens both connections, if it is time to; why not is logged once, and returned. */
 tinkc_code srv_rec_disk_open(srv_rec *rec);
+/* Begins a transaction. */
+TK_NODISCARD tinkc_code srv_rec_disk_begin(srv_rec *rec, bool *is_busy, tk_err *err);
 /* Ends the transaction, which is undone unless `code` is TINKC_OK; returns whether what was
  * written is kept. */
 bool srv_rec_disk_end(srv_rec *rec, tinkc_code code, tk_err *err);
+/* Says once that what is recorded waits until another program leaves the database. */
+void srv_rec_disk_warn_busy(srv_rec *rec);
 
 #endif

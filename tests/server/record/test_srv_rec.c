@@ -280,6 +280,14 @@ static void test_srv_rec_loaded_runs_are_deleted(void **state)
     s = recfix_series_of(&it, old, "loss", CON_BY_STEP, 0, 9, 9);
     assert_int_equal(s.total, 1);
     assert_true(s.p[0].step == 2 && s.p[0].mean == 3.0);
+    run_sql(&it, "UPDATE runs SET updated_ms = 1 WHERE id = 'old:train:0'");
+    assert_int_equal(srv_rec_forget(it.rec, &n, CON_UNKNOWN, &err), TINKC_OK);
+    recfix_step(it.rec, 3, 1.0);
+    srv_rec_flush(it.rec);
+    srv_rec_end_run(it.rec, old); /* its end does not bring it back */
+    srv_rec_end_run(it.rec, next);
+    srv_rec_flush(it.rec);
+    assert_int_equal(recfix_runs(&it).n, 2);
     recfix_close(&it);
     recfix_remove(&it);
 }
