@@ -1,8 +1,12 @@
 #!/usr/bin/python3
-"""`tinkc serve` with and without recording for the console: CPU time of the server for a training step and for a
-sampled token, the same work at two servers in turn. Recording costs less than 1 % of a training step: a bar of 0.99.
-Samples have none: their text is written down, and what computing a token costs depends on the model.
+"""`tinkc serve` with and without recording for the console: CPU time of the server for training steps and for sampled
+tokens, the same work at two servers in turn. A bar of 0.99 for each: recording costs at most 1 %.
+
+The model is the embedded one, of a million parameters: its tokens are cheap, so that what recording costs is the largest
+share of them. Samples are asked for many at a time, as 64 sequences of each request or as one. Each round ends when what it
+did is written: the recorder writes four times in a second, and its thread's time counts.
 """
+import http.client
 import json
 import os
 import pathlib
@@ -15,15 +19,17 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = pathlib.Path(os.environ.get("TINKC_BUILD_DIR", ROOT / "build")).resolve()
 DATA = ROOT / "examples/data/bookings.jsonl"
 MODEL = "tinkc/pebble-llama-2m"
-ROUNDS, STEPS, SAMPLES, TOKENS = 11, 40, 64, 100
+STEPS, TOKENS = 40, 100
+WRITTEN_S = 0.3  # after which everything is written
 BAR = 0.99
 
 
-def say(name, bar, off, on):
-    """`off` and `on`: CPU seconds of each round. The least counts: neighbours take caches, and never give time."""
+def say(name, off, on, unit, n, recorder):
+    """`off` and `on`: CPU seconds of each round, for `n` units. The least counts: neighbours take caches, and never give time."""
     ratio = min(off) / min(on)
-    print(json.dumps({"name": name, "ratio": ratio, "bar": bar, "ok": bar is None or ratio >= bar,
-                      "detail": f"{min(off):.3f} s of CPU without, {min(on):.3f} s with, least of {len(on)}"}), flush=True)
+    print(json.dumps({"name": name, "ratio": ratio, "bar": BAR, "ok": ratio >= BAR,
+                      "detail": f"{n / min(off):,.0f} {unit} per CPU second without, {n / min(on):,.0f} with, best of {len(on)}; "
+                                f"{recorder}"}), flush=True)
 
 
 class Server:
@@ -31,41 +37,81 @@ class Server:
 
     def __init__(self, folder, name, *options):
         self.folder = folder
-        self.runs = 0
+        self.runs = self.asked = 0
         self.process = subprocess.Popen([BUILD / "tinkc", "serve", "--port", "0", "--threads", "1", "--data",
                                          f"{folder}/{name}", *options], stdout=subprocess.PIPE,
                                         stderr=subprocess.DEVNULL, text=True)
-        self.url = None
+        self.url = self.connection = self.sampler = None
 
     def connect(self):
         said = self.process.stdout.readline().split()
         if not said:
             sys.exit("bench_recording: tinkc serve does not start")
         self.url = said[-1]
+        self.dial()
+        session = self.post("create_session", {"tags": [], "sdk_version": "bench"})["session_id"]
+        self.sampler = self.post("create_sampling_session", {"session_id": session, "sampling_session_seq_id": 0,
+                                                             "base_model": MODEL})["sampling_session_id"]
+
+    def dial(self):
+        """The server closes a connection on which nothing comes for a while."""
+        self.connection = http.client.HTTPConnection(self.url.split("/")[-1], timeout=120)
+
+    def post(self, path, body):
+        self.connection.request("POST", "/api/v1/" + path, json.dumps(body),
+                                {"Content-Type": "application/json", "X-API-Key": "tml-x"})
+        answer = self.connection.getresponse()
+        text = answer.read()
+        if answer.status != 200:
+            sys.exit(f"bench_recording: {path}: {answer.status} {text[:200]}")
+        return json.loads(text)
 
     def cpu(self):
         return time.clock_gettime((~self.process.pid << 3) | 2)  # CLOCK_PROCESS_CPUTIME_ID of that process
 
-    def run(self, *command):
-        """Returns the server's CPU seconds for a command of the program."""
-        before = self.cpu()
-        done = subprocess.run([BUILD / "tinkc", *command, "--base-url", self.url], cwd=self.folder, capture_output=True,
-                              text=True, check=False)
-        if done.returncode != 0:
-            sys.exit(done.stderr)
-        return self.cpu() - before
+    def recorder(self):
+        """CPU seconds of the thread that records."""
+        for task in pathlib.Path(f"/proc/{self.process.pid}/task").iterdir():
+            if (task / "comm").read_text().strip() == "tinkc-record":
+                return int((task / "schedstat").read_text().split()[0]) / 1e9
+        return 0.0
 
     def train(self):
+        """Returns how many steps."""
         self.runs += 1
-        return self.run("train", str(DATA), "-m", MODEL, "--steps", str(STEPS), "--batch", "8", "--seed", "1",
-                        "--save-every", "0", "--save", f"{self.folder.rsplit('/', 1)[1]}-{self.process.pid}-{self.runs}")
+        done = subprocess.run([BUILD / "tinkc", "train", str(DATA), "-m", MODEL, "--steps", str(STEPS), "--batch", "8", "--seed", "1",
+                               "--save-every", "0", "--save", f"bench-{self.runs}", "--state", f"{self.process.pid}-{self.runs}.json",
+                               "--base-url", self.url], cwd=self.folder, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            sys.exit(done.stderr)
+        return STEPS
 
-    def sample(self):
-        return self.run("sample", "-m", MODEL, "-n", str(SAMPLES), "--max-tokens", str(TOKENS), "--seed", "1", "One day")
+    def sample(self, requests, sequences):
+        """Returns how many tokens."""
+        ids, tokens = [], 0
+        self.dial()
+        for i in range(requests):
+            self.asked += 1
+            ids.append(self.post("asample", {
+                "sampling_session_id": self.sampler, "seq_id": self.asked, "num_samples": sequences,
+                "prompt": {"chunks": [{"tokens": [5, 17, 9 + i], "type": "encoded_text"}]},
+                "sampling_params": {"max_tokens": TOKENS, "stop": [], "seed": i}})["request_id"])
+        for one in ids:
+            while "sequences" not in (answer := self.post("retrieve_future", {"request_id": one})):
+                if "error" in answer:
+                    sys.exit(f"bench_recording: {answer}")
+            tokens += sum(len(s["tokens"]) for s in answer["sequences"])
+        return tokens
 
     def end(self):
         self.process.terminate()
         self.process.wait()
+
+
+# with the rounds and the pieces of each: the shorter a round, the more likely one that nothing disturbs
+WORK = (("training, recorded against not", "steps", 11, STEPS, lambda s: s.train()),
+        ("decode of 64 sequences each, recorded against not", "tokens", 21, 2 * 64, lambda s: s.sample(2, 64)),
+        ("decode of single sequences, recorded against not", "tokens", 21, 60, lambda s: s.sample(60, 1)))
 
 
 def main():
@@ -76,16 +122,21 @@ def main():
             servers.append(Server(folder, "on"))
             for server in servers:
                 server.connect()
-            for name, bar, work in (("training, recorded against not", BAR, Server.train),
-                                    ("samples, recorded against not", None, Server.sample)):
-                spent = [], []
-                for i in range(ROUNDS + 1):
-                    order = (0, 1) if i % 2 == 0 else (1, 0)
-                    for k in order:
-                        seconds = work(servers[k])
+            for name, unit, rounds, pieces, work in WORK:
+                spent, done, recorder = ([], []), set(), 0.0
+                for i in range(rounds + 1):
+                    for k in (0, 1) if i % 2 == 0 else (1, 0):
+                        before, recorded = servers[k].cpu(), servers[k].recorder()
+                        n = work(servers[k])
+                        time.sleep(WRITTEN_S)
                         if i > 0:  # the first one reads the weights
-                            spent[k].append(seconds)
-                say(name, bar, *spent)
+                            spent[k].append(servers[k].cpu() - before)
+                            done.add(n)
+                            recorder += servers[k].recorder() - recorded
+                if len(done) != 1:
+                    sys.exit(f"bench_recording: {name}: the servers did not do the same: {done}")
+                say(name, *spent, unit, done.pop(), f"{recorder / rounds / pieces * 1e6:.1f} us of the recorder's thread per "
+                    + ("step" if unit == "steps" else "sample"))
         finally:
             for server in servers:
                 server.end()

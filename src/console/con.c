@@ -240,14 +240,15 @@ void con_note_step(con *console, const con_step *step)
     end_note(&n, console, "step");
 }
 
-void con_note_sample(con *console, int64_t id, tk_str run, tk_str model)
+void con_note_samples(con *console, int64_t id, size_t n, tk_str run, tk_str model)
 {
-    note n;
-    begin_note(&n);
-    con_json_int(&n.w, "id", id);
-    con_json_str(&n.w, "run", run);
-    con_json_str(&n.w, "model", model);
-    end_note(&n, console, "sample");
+    note at;
+    begin_note(&at);
+    con_json_int(&at.w, "id", id);
+    con_json_uint(&at.w, "n", n);
+    con_json_str(&at.w, "run", run);
+    con_json_str(&at.w, "model", model);
+    end_note(&at, console, "sample");
 }
 
 void con_note_episode(con *console, tk_str id)

@@ -69,7 +69,8 @@ typedef struct con_step {
 } con_step;
 
 void con_note_step(con *console, const con_step *step);
-void con_note_sample(con *console, int64_t id, tk_str run, tk_str model);
+/* `n` sequences of one request; the first one's id is `id`, the others follow. */
+void con_note_samples(con *console, int64_t id, size_t n, tk_str run, tk_str model);
 void con_note_episode(con *console, tk_str id);
 void con_note_server(con *console); /* con_data.server has something new */
 

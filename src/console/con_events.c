@@ -126,29 +126,46 @@ static void dismiss(con_events *events, reader *one)
     tk_free(one);
 }
 
+/* What readers have not got: the events from `from` on, up to the last one, put together once
+ * for all readers that are at the same place, as nearly all of them are. */
+typedef struct news {
+    tk_buf text;
+    uint64_t from; /* 0 = nothing is put together */
+} news;
+
+static void collect(const con_events *events, news *out, uint64_t from)
+{
+    if (out->from == from) {
+        return;
+    }
+    out->from = from;
+    tk_buf_clear(&out->text);
+    for (uint64_t i = from; i < events->next; i++) {
+        const tk_str *text = &events->ring[i % CON_EVENTS_RING];
+        tk_buf_put(&out->text, text->p, text->n);
+    }
+}
+
 /* Sends what one reader has not; returns false when it must go. */
-static bool feed(con_events *events, reader *one, tk_buf *batch)
+static bool feed(const con_events *events, reader *one, news *fresh)
 {
     size_t room = hd_stream_room(one->stream);
     if (one->at < events->first || room < TK_HD_STREAM_BYTES - SLOW_BYTES) {
         return false;
     }
-    tk_buf_clear(batch);
-    for (uint64_t i = one->at; i < events->next; i++) {
-        const tk_str *text = &events->ring[i % CON_EVENTS_RING];
-        tk_buf_put(batch, text->p, text->n);
-    }
+    collect(events, fresh, one->at);
     one->at = events->next;
-    return batch->failure == TINKC_OK && batch->n < room &&
-           hd_stream_put(one->stream, tk_buf_str(batch));
+    return fresh->text.failure == TINKC_OK && fresh->text.n < room &&
+           hd_stream_put(one->stream, tk_buf_str(&fresh->text));
 }
 
-static void feed_all(con_events *events, tk_buf *batch)
+static void feed_all(con_events *events, news *fresh)
 {
+    fresh->from = 0;
     for (tk_list *at = events->readers.next, *next; at != &events->readers; at = next) {
         reader *one = TK_CONTAINER_OF(at, reader, link);
         next = at->next;
-        if (one->at < events->next && !feed(events, one, batch)) {
+        if (one->at < events->next && !feed(events, one, fresh)) {
             dismiss(events, one);
         }
     }
@@ -200,8 +217,8 @@ static void run(void *user)
 {
     con_events *events = user;
     pace due = {0};
-    tk_buf batch;
-    tk_buf_init(&batch, CON_EVENTS_BYTES + 1);
+    news fresh = {.from = 0};
+    tk_buf_init(&fresh.text, CON_EVENTS_BYTES + 1);
     tk_mutex_lock(&events->lock);
     while (!events->closing) {
         int64_t now = tk_clock_mono_ns(NULL);
@@ -221,12 +238,12 @@ static void run(void *user)
         }
         if (now >= due.batch && has_news(events)) {
             due.batch = now + BATCH_NS;
-            feed_all(events, &batch);
+            feed_all(events, &fresh);
         }
         wait_for_work(events, &due, now);
     }
     tk_mutex_unlock(&events->lock);
-    tk_buf_dispose(&batch);
+    tk_buf_dispose(&fresh.text);
 }
 
 /* ---- the handler ---- */

@@ -190,7 +190,7 @@ class Data:
     def sample(self, number, **more):
         now = int(time.time() * 1000)
         self.samples[number] = sample_of(number, now, **more)
-        self.tell("sample", {"id": number, "run": None, "model": MODEL})
+        self.tell("sample", {"id": number, "n": 1, "run": None, "model": MODEL})
 
     def drop_readers(self):
         with self.lock:

@@ -5,6 +5,7 @@
 
 The program is $TINKC_BUILD_DIR/tinkc, or build/tinkc.
 """
+import contextlib
 import http.client
 import json
 import os
@@ -18,7 +19,10 @@ from frame import OUT, ROOT, Suite, allows, need, quiet, same
 from test_access import AXE, scan
 from test_page import SIZES
 
-PROGRAM = ROOT / os.environ.get("TINKC_BUILD_DIR", "build") / "tinkc"
+BUILD = ROOT / os.environ.get("TINKC_BUILD_DIR", "build")
+PROGRAM = BUILD / "tinkc"
+RECORDER = BUILD / "bench/bench_recorder"  # records a run of LONG steps as the server does
+LONG = 100_000
 MODEL = "tinkc/pebble-llama-2m"
 ENTER = "\ue007"
 KEY = "tml-of-the-browser-tests"
@@ -445,36 +449,69 @@ def a_code_of_the_server_logs_in_once(b, s):
     b.see("form.login [role=alert]", "was used or is too old")
 
 
+def resident(s):
+    """The server's resident memory in MB."""
+    with open(f"/proc/{s.process.pid}/status") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("VmRSS:")) / 1024
+
+
+def a_long_run_of_the_server_is_shown_soon(b, s):
+    """Prints the time from a click to the curve, and what the server needs for it; asserts only that the curve comes, and that
+    it is that of all steps."""
+    size = sum(os.path.getsize(f"{s.folder}/data/{name}") for name in ("console.db", "console.db-wal") if os.path.exists(f"{s.folder}/data/{name}"))
+    before = resident(s)
+    times = []
+    for _ in range(5):
+        b.go(s.url)
+        b.see("tr th a", "^a long run$")
+        times.append(b.ajs("""const done = arguments[0], began = performance.now();
+            [...document.querySelectorAll('tr th a')].find(e => e.textContent === 'a long run').click();
+            const look = () => document.querySelector('.plot path[stroke-width]') ? requestAnimationFrame(() => done(performance.now() - began)) : requestAnimationFrame(look);
+            look();"""))
+        b.see("[data-fact=Step] dd", "^100.?000$")
+    after = resident(s)
+    b.shot(OUT / "serve-long-run.png")
+    need("100 k" in b.texts(".plot text"), "the axis does not end at 100 k: " + ", ".join(b.texts(".plot text")))
+    series = s.ask("GET", "/tinkc/v1/console/runs/a-long-run%3Atrain%3A0/series?metric=loss")["series"][0]
+    same([series["total"], series["decimated"], sum(series["n"]), series["step"][-1]], [LONG, True, LONG, LONG], "what the curve stands for")
+    need(len(series["step"]) <= 1000, "the series is not decimated")
+    print(f"      {LONG:,} steps of tinkc serve: the curve is there {', '.join(f'{t:.0f}' for t in times)} ms after the click; "
+          f"database {size / 1e6:.1f} MB; resident {before:.1f} MB, {after:.1f} MB after five views")
+
+
 CASES = (runs_of_the_server_are_listed, a_run_of_the_server_is_shown, runs_of_the_server_are_compared, a_training_is_followed, samples_of_the_server_are_shown,
          hostile_prompts_of_the_server_are_text, episodes_of_the_server_are_shown, the_playground_of_the_server_works, probabilities_can_be_compared, two_checkpoints_answer,
          every_page_of_the_server_fits_and_is_accessible, a_checkpoint_of_the_server_is_deleted, the_server_shows_itself)
 HOSTILE_CASES = (outputs_of_a_hostile_model_are_text, a_hostile_name_of_a_run_is_text, a_hostile_episode_is_text, the_stream_of_a_hostile_model_is_text)
+LONG_CASES = (a_long_run_of_the_server_is_shown_soon,)
 LOCKED_CASES = (the_key_of_the_server_logs_in, a_code_of_the_server_logs_in_once, the_server_opens_the_page)
 
 
 def main():
-    if not PROGRAM.is_file():
-        print(f"serve: {PROGRAM} is missing: type make")
-        return 1
-    with tempfile.TemporaryDirectory(prefix="tinkc-browser-") as folder, tempfile.TemporaryDirectory(prefix="tinkc-browser-") as other, \
-            tempfile.TemporaryDirectory(prefix="tinkc-browser-") as third:
-        hostile.model(ROOT / "models/pebble-llama-2m", third + "/" + HOSTILE)
-        open_server, locked, bad = Serve(folder), Serve(other, "--api-key", KEY), Serve(third, third + "/" + HOSTILE)
+    for program in (PROGRAM, RECORDER):
+        if not program.is_file():
+            print(f"serve: {program} is missing: type make")
+            return 1
+    with contextlib.ExitStack() as stack:
+        folders = [stack.enter_context(tempfile.TemporaryDirectory(prefix="tinkc-browser-")) for _ in range(4)]
+        hostile.model(ROOT / "models/pebble-llama-2m", folders[2] + "/" + HOSTILE)
+        os.mkdir(folders[3] + "/data", 0o700)
+        subprocess.run([RECORDER, folders[3] + "/data"], check=True)
+        open_server, locked, bad, long_server = (Serve(folders[0]), Serve(folders[1], "--api-key", KEY),
+                                                 Serve(folders[2], folders[2] + "/" + HOSTILE), Serve(folders[3]))
         try:
             fill(open_server)
             fill_hostile(bad)
             suite = Suite("serve")
-            for case in CASES:
-                suite.run(case, open_server)
-            for case in HOSTILE_CASES:
-                suite.run(case, bad)
-            for case in LOCKED_CASES:
-                suite.run(case, locked)
+            for cases, server in ((CASES, open_server), (HOSTILE_CASES, bad), (LONG_CASES, long_server), (LOCKED_CASES, locked)):
+                for case in cases:
+                    suite.run(case, server)
             result = suite.finish()
         finally:
             open_server.close()
             locked.close()
             bad.close()
+            long_server.close()
     return result
 
 

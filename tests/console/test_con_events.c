@@ -1,4 +1,6 @@
 /* The stream of changes: order, resume, many readers, and one that does not read. */
+#include <stdlib.h>
+
 #include "confix.h"
 
 #define ACCEPT "Accept: text/event-stream\r\n"
@@ -9,6 +11,8 @@ typedef struct reader {
     httpget *connection;
     char text[1 << 16];
     size_t n;
+    size_t left; /* of a chunk */
+    bool is_body;
 } reader;
 
 static void open_reader(confix *it, reader *one, const char *headers)
@@ -58,12 +62,13 @@ static void test_con_events_come_in_order(void **state)
     wait_for(&one, "event: hello\ndata: {\"version\":");
     note(&it, 1);
     con_note_run(it.console, TK_STR("r"), CON_ENDED);
-    con_note_sample(it.console, 5, (tk_str){NULL, 0}, TK_STR("m"));
+    con_note_samples(it.console, 5, 2, (tk_str){NULL, 0}, TK_STR("m"));
     con_note_episode(it.console, TK_STR("task-1"));
     wait_for(&one, "event: step\ndata: {\"run\":\"r<\\\"\\n\",\"step\":1,\"time_ms\":10,"
                    "\"tokens\":20,\"metrics\":{\"loss\":1.5}}\n\n");
     wait_for(&one, "event: run\ndata: {\"run\":\"r\",\"state\":\"ended\"}\n\n");
-    wait_for(&one, "event: sample\ndata: {\"id\":5,\"run\":null,\"model\":\"m\"}\n\n");
+    wait_for(&one,
+             "event: sample\ndata: {\"id\":5,\"n\":2,\"run\":null,\"model\":\"m\"}\n\n");
     wait_for(&one, "event: episode\ndata: {\"id\":\"task-1\"}\n\n");
     close_reader(&one);
     confix_close(&it);
@@ -166,6 +171,115 @@ static void test_con_events_many_readers(void **state)
     confix_close(&it);
 }
 
+/* ---- fifty consoles ---- */
+
+static char raw_byte(reader *one)
+{
+    char byte = 0;
+    if (!httpget_byte(one->connection, &byte)) {
+        fail_msg("the stream ended after %s", one->text);
+    }
+    return byte;
+}
+
+static void skip_head(reader *one)
+{
+    for (size_t seen = 0; seen < 4;) {
+        char byte = raw_byte(one);
+        seen = byte == "\r\n\r\n"[seen] ? seen + 1 : byte == '\r';
+    }
+    one->is_body = true;
+}
+
+/* Reads one byte of the stream without the marks of the chunks. */
+static void read_byte(reader *one)
+{
+    if (!one->is_body) {
+        skip_head(one);
+    }
+    while (one->left == 0) {
+        char line[16];
+        size_t n = 0;
+        for (char byte; (byte = raw_byte(one)) != '\n';) {
+            assert_true(n + 1 < sizeof(line));
+            line[n++] = byte;
+        }
+        line[n] = '\0';
+        one->left = strtoul(line, NULL, 16); /* 0 for the empty line after a chunk */
+    }
+    assert_true(one->n + 1 < sizeof(one->text));
+    one->text[one->n++] = raw_byte(one);
+    one->left--;
+}
+
+/* Reads up to the end of the event of a step. */
+static void read_step(reader *one, int64_t step)
+{
+    char text[32];
+    (void)snprintf(text, sizeof(text), "\"step\":%d,", (int)step);
+    while (strstr(one->text, text) == NULL ||
+           strcmp(one->text + one->n - 2, "\n\n") != 0) {
+        read_byte(one);
+    }
+}
+
+/* Leaves after what was read, and comes back with its last id. */
+static void come_back(confix *it, reader *one)
+{
+    static reader before;
+    char header[128];
+    before = *one;
+    last_id(header, sizeof(header), one->text);
+    close_reader(one);
+    open_reader(it, one, header);
+    memcpy(one->text, before.text, before.n);
+    one->n = before.n;
+}
+
+/* Each step after `first` is there once, in order. */
+static void check_steps(const reader *one, int64_t first, int64_t last)
+{
+    int64_t step = first;
+    for (const char *at = one->text; (at = strstr(at, "\"step\":")) != NULL; at++) {
+        step++;
+        if (strtoll(at + 7, NULL, 10) != step) {
+            fail_msg("%.20s in the place of step %d", at, (int)step);
+        }
+    }
+    assert_int_equal(step, last);
+    assert_null(strstr(one->text, "event: reset"));
+}
+
+/* Fifty consoles, opened while steps come: each gets every event after its beginning once and
+ * in order; every third one leaves and comes back in the middle. */
+static void test_con_events_fifty_consoles(void **state)
+{
+    (void)state;
+    static reader all[50];
+    const int64_t n = (int64_t)TK_ARRAY_LEN(all);
+    confix it;
+    confix_open(&it, &nothing, NULL);
+    for (int64_t i = 0; i < n; i++) {
+        open_reader(&it, &all[i], NULL);
+        note(&it, i + 1);
+    }
+    for (int64_t i = 0; i < n; i += 3) {
+        read_step(&all[i], TK_MIN(i + 1 + i % 7, n));
+    }
+    for (int64_t i = 0; i < n; i++) {
+        note(&it, n + i + 1);
+        if (i % 3 == 0) {
+            come_back(&it, &all[i]);
+        }
+    }
+    for (int64_t i = 0; i < n; i++) {
+        read_step(&all[i], 2 * n);
+        check_steps(&all[i], i, 2 * n);
+        close_reader(&all[i]);
+    }
+    confix_close(&it);
+}
+
 static void test_con_events_bound_the_readers(void **state)
 {
     (void)state;
@@ -249,6 +363,7 @@ int main(void)
         cmocka_unit_test(test_con_events_resume),
         cmocka_unit_test(test_con_events_old_ids_reset),
         cmocka_unit_test(test_con_events_many_readers),
+        cmocka_unit_test(test_con_events_fifty_consoles),
         cmocka_unit_test(test_con_events_bound_the_readers),
         cmocka_unit_test(test_con_events_slow_reader),
         cmocka_unit_test(test_con_events_too_long),

@@ -67,7 +67,7 @@ export function num(value) {
   for (const [unit, letter] of compact) {
     if (size >= unit || (unit === 1e4 && size >= 1e4)) {
       const scale = unit === 1e4 ? 1e3 : unit;
-      return (value / scale).toPrecision(3).replace(/\.?0+$/, '') + ' ' + letter;
+      return Number((value / scale).toPrecision(3)) + ' ' + letter;
     }
   }
   if (size < 1e-3 || size >= 1e5) return value.toExponential(2).replace(/\.?0+e/, 'e').replace(/-/g, '−');

@@ -114,9 +114,9 @@ function samples({list, detail, search, alive, fail, query}, kind, first) {
 
   search.addEventListener('input', debounce(300, () => { text = search.value; load(); }));
   const show = throttle(1000, () => { if (!alive()) return; if (rows.length) render(); else load(); });
-  const stop = live(event => {
+  const stop = live((event, data) => {
     if (event === 'reset') load();
-    if (event === 'sample') { fresh++; show(); }
+    if (event === 'sample') { fresh += data.n || 1; show(); }
   });
   load().then(() => {
     if (!alive()) return;

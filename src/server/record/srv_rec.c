@@ -13,6 +13,7 @@
 #define BATCH_NS     (INT64_C(250) * TK_NS_PER_MS)
 #define REST_NS      (INT64_C(5000) * TK_NS_PER_MS)
 #define FLUSH_NS     (INT64_C(10000) * TK_NS_PER_MS)
+#define BUSY_TIMES   5 /* of two seconds each: then it is worth a warning */
 
 /* ---- entries ---- */
 
@@ -185,41 +186,61 @@ void srv_rec_add_optim(srv_rec *rec, const srv_rec_optim *optim)
     }
 }
 
+/* Copies the ids of all sequences to *at, then their logprobs: the database takes each as one
+ * blob, out of the entry. */
+static void copy_sequences(srv_rec_entry *entry, char **at, const srv_rec_sample *sample)
+{
+    srv_rec_sequence *sequences =
+        copy(at, sample->sequences, sample->n * sizeof(*sequences));
+    int32_t *ids = (int32_t *)(void *)*at;
+    float *logprobs = (float *)(void *)(*at + room(entry->n_ids * sizeof(*ids)));
+    *at = (char *)logprobs + room(entry->n_ids * sizeof(*logprobs));
+    entry->ids = ids;
+    entry->logprobs = logprobs;
+    for (size_t i = 0; i < sample->n; i++) {
+        const srv_rec_sequence *from = &sample->sequences[i];
+        size_t n = TK_MIN(from->n, (size_t)IDS_MAX);
+        if (n > 0) {
+            memcpy(ids, from->ids, n * sizeof(*ids));
+            memcpy(logprobs, from->logprobs, n * sizeof(*logprobs));
+        }
+        sequences[i] = (srv_rec_sequence){ids, logprobs, n, from->stopped};
+        ids += n;
+        logprobs += n;
+    }
+    entry->as.sample.sequences = sequences;
+}
+
 void srv_rec_add_sample(srv_rec *rec, const srv_rec_sample *sample)
 {
-    if (rec == NULL || rec->config.no_samples) {
+    if (rec == NULL || rec->config.no_samples || sample->n == 0) {
         return;
     }
-    size_t skip = sample->n_prompt > IDS_MAX ? sample->n_prompt - IDS_MAX : 0;
-    size_t more = room(sample->model.n) + room(sample->path.n) + room(sample->sampler.n) +
-                  room((sample->n_prompt - skip) * sizeof(int32_t)) +
-                  sample->n * sizeof(srv_rec_sequence);
+    size_t n_ids = 0;
     for (size_t i = 0; i < sample->n; i++) {
-        more += 2 * room(TK_MIN(sample->sequences[i].n, (size_t)IDS_MAX) * 4);
+        n_ids += TK_MIN(sample->sequences[i].n, (size_t)IDS_MAX);
     }
-    srv_rec_entry *entry = make_entry(rec, SRV_REC_SAMPLE, more);
+    size_t skip = sample->n_prompt > IDS_MAX ? sample->n_prompt - IDS_MAX : 0;
+    size_t n_prompt = sample->n_prompt - skip;
+    srv_rec_entry *entry =
+        make_entry(rec, SRV_REC_SAMPLE,
+                   room(sample->model.n) + room(sample->path.n) +
+                       room(sample->sampler.n) + room(n_prompt * sizeof(int32_t)) +
+                       2 * room(n_ids * 4) + sample->n * sizeof(srv_rec_sequence));
     if (entry == NULL) {
         return;
     }
     char *at = (char *)(entry + 1);
-    srv_rec_sequence *sequences =
-        copy(&at, sample->sequences, sample->n * sizeof(*sequences));
-    for (size_t i = 0; i < sample->n; i++) {
-        size_t n = TK_MIN(sample->sequences[i].n, (size_t)IDS_MAX);
-        sequences[i].n = n;
-        sequences[i].ids = copy(&at, sample->sequences[i].ids, n * sizeof(int32_t));
-        sequences[i].logprobs =
-            copy(&at, sample->sequences[i].logprobs, n * sizeof(float));
-    }
     entry->n_prompt = sample->n_prompt;
+    entry->n_ids = n_ids;
     entry->as.sample = *sample;
-    entry->as.sample.n_prompt = sample->n_prompt - skip;
+    copy_sequences(entry, &at, sample);
+    entry->as.sample.n_prompt = n_prompt;
     entry->as.sample.prompt =
-        copy(&at, sample->prompt + skip, (sample->n_prompt - skip) * sizeof(int32_t));
+        copy(&at, sample->prompt + skip, n_prompt * sizeof(int32_t));
     entry->as.sample.model = copy_text(&at, sample->model);
     entry->as.sample.path = copy_text(&at, sample->path);
     entry->as.sample.sampler = copy_text(&at, sample->sampler);
-    entry->as.sample.sequences = sequences;
     push(rec, entry);
 }
 
@@ -247,6 +268,26 @@ static bool take_batch(srv_rec *rec, tk_list *out, int64_t not_before, int64_t u
     return more;
 }
 
+/* Puts a batch that was not applied back before what has come since; how often in a row. */
+static unsigned put_back(srv_rec *rec, tk_list *batch)
+{
+    tk_mutex_lock(&rec->lock);
+    tk_list_splice_back(batch, &rec->queue);
+    tk_list_splice_back(&rec->queue, batch);
+    unsigned busy = ++rec->busy;
+    tk_mutex_unlock(&rec->lock);
+    tk_cond_broadcast(&rec->done);
+    return busy;
+}
+
+static bool is_closing(srv_rec *rec)
+{
+    tk_mutex_lock(&rec->lock);
+    bool closing = rec->closing;
+    tk_mutex_unlock(&rec->lock);
+    return closing;
+}
+
 static void run(void *user)
 {
     srv_rec *rec = user;
@@ -265,12 +306,16 @@ static void run(void *user)
         for (tk_list *at = batch.next; at != &batch; at = at->next) {
             n++;
         }
-        if (n > 0) {
-            srv_rec_batch_run(rec, &batch);
+        if (n > 0 && !srv_rec_batch_run(rec, &batch, is_closing(rec))) {
+            if (put_back(rec, &batch) == BUSY_TIMES) {
+                srv_rec_disk_warn_busy(rec);
+            }
+            continue;
         }
         training = srv_rec_batch_rest(rec);
         tk_mutex_lock(&rec->lock);
         rec->finished += n;
+        rec->busy = 0;
         tk_mutex_unlock(&rec->lock);
         tk_cond_broadcast(&rec->done);
     }
@@ -284,7 +329,8 @@ void srv_rec_flush(srv_rec *rec)
     int64_t until = tk_clock_mono_ns(NULL) + FLUSH_NS;
     tk_mutex_lock(&rec->lock);
     uint64_t wanted = rec->added;
-    while (rec->finished < wanted && !rec->closing) {
+    const unsigned busy = rec->busy;
+    while (rec->finished < wanted && !rec->closing && rec->busy <= busy) {
         rec->hurried = true;
         tk_cond_broadcast(&rec->wake);
         if (!tk_cond_wait_until(&rec->done, &rec->lock, until)) {
@@ -311,6 +357,7 @@ tinkc_code srv_rec_new(srv_rec **out, const srv_rec_config *config, tk_err *err)
     tk_list_init(&rec->queue);
     tk_list_init(&rec->all);
     rec->writer.loaded = &rec->all;
+    srv_rec_group_init(&rec->samples, 2 * QUEUE_BYTES);
     tk_map_init(&rec->by_id, TK_MAP_BORROW_KEYS);
     tinkc_code code = tk_cond_init_with(&rec->wake, &rec->lock, err);
     if (code != TINKC_OK) {

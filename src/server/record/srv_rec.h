@@ -48,7 +48,7 @@ TK_NODISCARD tinkc_code srv_rec_start(srv_rec *rec, con *console, tk_err *err);
 void srv_rec_stop(srv_rec *rec);
 void srv_rec_free(srv_rec *rec); /* accepts NULL */
 
-/* Waits until everything is written that was recorded before, or cannot be. */
+/* Waits until everything is written that was recorded before, or cannot be now. */
 void srv_rec_flush(srv_rec *rec);
 
 /* ---- recording ---- */

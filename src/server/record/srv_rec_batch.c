@@ -8,10 +8,9 @@
 #include "base/utf8.h"
 #include "server/record/srv_rec_int.h"
 
-#define TRIM_NS    (INT64_C(2000) * TK_NS_PER_MS)
-#define TRIM_EACH  (512 * TK_KIB) /* of entries */
-#define DAY_MS     INT64_C(86400000)
-#define TEXT_BYTES (16 * TK_KIB) /* of a sample that are kept as text */
+#define TRIM_NS   (INT64_C(2000) * TK_NS_PER_MS)
+#define TRIM_EACH (512 * TK_KIB) /* of entries */
+#define DAY_MS    INT64_C(86400000)
 
 /* ---- runs ---- */
 
@@ -313,47 +312,6 @@ static tinkc_code add_checkpoint(srv_rec *rec, const srv_rec_entry *entry, tk_er
     return code;
 }
 
-/* The text of a sequence, as UTF-8. */
-static void put_text(srv_rec *rec, const srv_rec_sample *sample, size_t i, tk_buf *out)
-{
-    const srv_rec_sequence *sequence = &sample->sequences[i];
-    tk_buf_clear(out);
-    for (size_t k = 0; k < sequence->n && out->n < TEXT_BYTES && sample->tok != NULL &&
-                       rec->config.put_token != NULL;
-         k++) {
-        (void)rec->config.put_token(sample->tok, sequence->ids[k], out);
-    }
-    for (size_t k = 0; k < out->n;) {
-        size_t n = tk_utf8_len(out->p + k, out->n - k);
-        if (n == 0 || out->p[k] == '\0') {
-            out->p[k] = '?'; /* the ids have the bytes */
-        }
-        k += n > 0 ? n : 1;
-    }
-}
-
-static tinkc_code add_sample(srv_rec *rec, srv_rec_entry *entry, tk_err *err)
-{
-    const srv_rec_sample *sample = &entry->as.sample;
-    int64_t group = 0, id = 0;
-    tinkc_code code = TINKC_OK;
-    tk_buf text;
-    if (!atomic_load(&rec->works)) {
-        atomic_fetch_add(&rec->dropped, 1);
-        return TINKC_OK;
-    }
-    tk_buf_init(&text, 4 * TEXT_BYTES);
-    for (size_t i = 0; code == TINKC_OK && i < sample->n; i++) {
-        put_text(rec, sample, i, &text);
-        code = srv_rec_writer_put_sample(&rec->writer, entry, i, tk_buf_str(&text),
-                                         &group, &id, err);
-    }
-    entry->group = code == TINKC_OK ? group : 0;
-    atomic_fetch_add(&rec->dropped, code != TINKC_OK);
-    tk_buf_dispose(&text);
-    return code;
-}
-
 /* ---- the batch ---- */
 
 static tinkc_code apply_step(srv_rec *rec, const srv_rec_entry *entry, tk_err *err)
@@ -382,7 +340,9 @@ static tinkc_code end_run(srv_rec *rec, const srv_rec_entry *entry, tk_err *err)
     if (run == NULL) {
         return TINKC_OK;
     }
-    tinkc_code code = write_run(rec, run, err);
+    /* one that was deleted stays away */
+    bool is_there = run->row > 0 || run->is_touched;
+    tinkc_code code = is_there ? write_run(rec, run, err) : TINKC_OK;
     free_run(rec, run);
     return code;
 }
@@ -401,7 +361,7 @@ static tinkc_code apply(srv_rec *rec, srv_rec_entry *entry, tk_err *err)
     case SRV_REC_CHECKPOINT:
         return add_checkpoint(rec, entry, err);
     case SRV_REC_SAMPLE:
-        return add_sample(rec, entry, err);
+        return srv_rec_batch_add_samples(rec, entry, err);
     }
     return TINKC_OK;
 }
@@ -413,8 +373,8 @@ static tinkc_code write_touched(srv_rec *rec, tk_err *err)
         srv_rec_run *run = TK_CONTAINER_OF(at, srv_rec_run, link);
         if (run->is_touched && code == TINKC_OK) {
             code = write_run(rec, run, err);
+            run->is_touched = code != TINKC_OK;
         }
-        run->is_touched = false;
     }
     return code;
 }
@@ -457,9 +417,9 @@ static void tell(srv_rec *rec, const srv_rec_entry *entry)
         con_note_run(rec->console, id, run != NULL ? run->state : CON_ENDED);
         return;
     }
-    for (size_t i = 0; entry->group > 0 && i < sample->n; i++) {
-        con_note_sample(rec->console, entry->group + (int64_t)i,
-                        srv_rec_run_of(sample->path), sample->model);
+    if (entry->group > 0) {
+        con_note_samples(rec->console, entry->group, sample->n,
+                         srv_rec_run_of(sample->path), sample->model);
     }
 }
 
@@ -469,7 +429,9 @@ static void finish(srv_rec *rec, tk_list *applied, bool is_kept)
     tk_list *node;
     while ((node = tk_list_pop_front(applied)) != NULL) {
         srv_rec_entry *entry = TK_CONTAINER_OF(node, srv_rec_entry, link);
-        if (!is_kept && entry->group > 0) {
+        bool is_lost = entry->group > 0 || entry->kind == SRV_REC_OPTIM ||
+                       entry->kind == SRV_REC_CHECKPOINT;
+        if (!is_kept && is_lost) {
             entry->group = 0;
             atomic_fetch_add(&rec->dropped, 1);
         }
@@ -478,7 +440,7 @@ static void finish(srv_rec *rec, tk_list *applied, bool is_kept)
     }
 }
 
-void srv_rec_batch_run(srv_rec *rec, tk_list *batch)
+bool srv_rec_batch_run(srv_rec *rec, tk_list *batch, bool last)
 {
     tk_list *node;
     tk_list applied;
@@ -487,8 +449,12 @@ void srv_rec_batch_run(srv_rec *rec, tk_list *batch)
     tinkc_code code = TINKC_OK;
     (void)srv_rec_disk_open(rec);
     bool is_open = atomic_load(&rec->works);
+    bool is_busy = false;
     if (is_open) {
-        code = srv_sql_exec(rec->writer.db, "BEGIN IMMEDIATE", &err);
+        code = srv_rec_disk_begin(rec, &is_busy, &err);
+    }
+    if (is_busy && !last) {
+        return false;
     }
     while ((node = tk_list_pop_front(batch)) != NULL) {
         srv_rec_entry *entry = TK_CONTAINER_OF(node, srv_rec_entry, link);
@@ -511,7 +477,9 @@ void srv_rec_batch_run(srv_rec *rec, tk_list *batch)
         code = trim(rec, &err);
     }
     bool is_kept = is_open && srv_rec_disk_end(rec, code, &err);
+    srv_rec_group_dispose(&rec->samples);
     finish(rec, &applied, is_kept);
+    return true;
 }
 
 bool srv_rec_batch_rest(srv_rec *rec)

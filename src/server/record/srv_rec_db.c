@@ -11,9 +11,10 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "server/record/srv_rec_upgrade.h"
 #include "server/store/srv_data.h"
 
-#define VERSION 1
+#define VERSION 2
 #define MARK    1953199939 /* application_id: "tkcC" */
 #define BUSY_MS 2000
 
@@ -35,17 +36,9 @@ static const char schema[] =
     " data BLOB NOT NULL, PRIMARY KEY(run, level, first)) WITHOUT ROWID;"
     "CREATE TABLE checkpoints("
     " run INTEGER NOT NULL, id TEXT NOT NULL, step INTEGER NOT NULL,"
-    " PRIMARY KEY(run, id)) WITHOUT ROWID;"
-    "CREATE TABLE prompts(id INTEGER PRIMARY KEY, ids BLOB NOT NULL);"
-    "CREATE TABLE samples("
-    " id INTEGER PRIMARY KEY AUTOINCREMENT, grp INTEGER NOT NULL,"
-    " time_ms INTEGER NOT NULL, model TEXT NOT NULL, run TEXT, path TEXT, sampler TEXT,"
-    " stopped INTEGER NOT NULL, prompt_tokens INTEGER NOT NULL, tokens INTEGER NOT NULL,"
-    " mean REAL, bytes INTEGER NOT NULL, text TEXT NOT NULL, ids BLOB NOT NULL,"
-    " logprobs BLOB);"
-    "CREATE INDEX samples_by_group ON samples(grp);"
+    " PRIMARY KEY(run, id)) WITHOUT ROWID;" SRV_REC_UPGRADE_TABLE
     "PRAGMA application_id = 1953199939;"
-    "PRAGMA user_version = 1;";
+    "PRAGMA user_version = 2;";
 
 tinkc_code srv_rec_db_number(int64_t *out, sqlite3 *db, const char *text, tk_err *err)
 {
@@ -101,6 +94,8 @@ static tinkc_code check_schema(sqlite3 *db, bool *damaged, tk_err *err)
     } else if (version > VERSION) {
         code = tk_err_set(err, TINKC_E_UNSUPPORTED,
                           "the recordings were made by a newer version of tinkc");
+    } else if (version < VERSION) {
+        code = srv_rec_upgrade_run(db, err);
     }
 out:
     return code;

@@ -28,13 +28,13 @@ static tinkc_code open_both(srv_rec *rec, bool *damaged, tk_err *err)
     return code;
 }
 
-/* Has each run that is loaded written again. */
+/* Has each run that is loaded written again, but not those that were deleted. */
 static void forget_rows(srv_rec *rec)
 {
     for (tk_list *at = rec->all.next; at != &rec->all; at = at->next) {
         srv_rec_run *run = TK_CONTAINER_OF(at, srv_rec_run, link);
+        run->is_touched = run->is_touched || run->row != 0;
         run->row = 0;
-        run->is_touched = true;
     }
 }
 
@@ -74,6 +74,22 @@ tinkc_code srv_rec_disk_open(srv_rec *rec)
     return TINKC_OK;
 }
 
+tinkc_code srv_rec_disk_begin(srv_rec *rec, bool *is_busy, tk_err *err)
+{
+    tinkc_code code = srv_sql_exec(rec->writer.db, "BEGIN IMMEDIATE", err);
+    *is_busy = code != TINKC_OK && srv_rec_db_is_busy(rec->writer.db);
+    return code;
+}
+
+void srv_rec_disk_warn_busy(srv_rec *rec)
+{
+    if (!rec->warned) {
+        rec->warned = true;
+        tk_log_write(rec->config.log, TINKC_LOG_WARN, "console",
+                     "recordings wait: another program has " SRV_REC_DATABASE);
+    }
+}
+
 bool srv_rec_disk_end(srv_rec *rec, tinkc_code code, tk_err *err)
 {
     if (code == TINKC_OK) {
@@ -83,7 +99,7 @@ bool srv_rec_disk_end(srv_rec *rec, tinkc_code code, tk_err *err)
         if (rec->warned) {
             rec->warned = false;
             tk_log_write(rec->config.log, TINKC_LOG_INFO, "console",
-                         "the disk takes recordings again");
+                         "recordings are written again");
         }
         return true;
     }

@@ -9,6 +9,7 @@
 #include "base/thread.h"
 #include "server/record/srv_rec.h"
 #include "server/record/srv_rec_db.h"
+#include "server/record/srv_rec_group.h"
 #include "server/record/srv_rec_row.h"
 
 #define SRV_REC_NAME_BYTES 48
@@ -30,9 +31,12 @@ typedef struct srv_rec_entry {
     size_t bytes; /* counted */
     srv_rec_kind kind;
     int64_t time_ms, mono_ns;
-    int64_t
-        group; /* of a SAMPLE that was written, the id of its first sequence; else 0 */
-    size_t n_prompt; /* of a SAMPLE, with what was not kept of it */
+    /* of a SAMPLE: the ids of all its sequences one after the other, and their logprobs */
+    const int32_t *ids;
+    const float *logprobs;
+    size_t n_ids;
+    size_t n_prompt; /* with what was not kept of it */
+    int64_t group;   /* if it was written, the id of its first sequence; else 0 */
     union {
         srv_rec_begin begin;
         struct {
@@ -78,9 +82,7 @@ enum {
     SRV_REC_SQL_METRIC,
     SRV_REC_SQL_POINT,
     SRV_REC_SQL_CHECKPOINT,
-    SRV_REC_SQL_PROMPT,
-    SRV_REC_SQL_SAMPLE,
-    SRV_REC_SQL_GROUP,
+    SRV_REC_SQL_SAMPLES,
     SRV_REC_SQLS
 };
 
@@ -89,6 +91,7 @@ typedef struct srv_rec_writer {
     const tk_list *loaded; /* srv_rec_run: one that is deleted has no row any more */
     srv_sql kept[SRV_REC_SQLS];
     int64_t samples_bytes;
+    int64_t last_id; /* of a sample */
 } srv_rec_writer;
 
 TK_NODISCARD tinkc_code srv_rec_writer_open(srv_rec_writer *writer, const char *data,
@@ -102,11 +105,12 @@ TK_NODISCARD tinkc_code srv_rec_writer_put_row(srv_rec_writer *writer, int64_t r
 TK_NODISCARD tinkc_code srv_rec_writer_put_checkpoint(srv_rec_writer *writer, int64_t run,
                                                       tk_str id, int64_t step,
                                                       tk_err *err);
-/* *id is that of sequence `i`; the first one gives *group its number. */
-TK_NODISCARD tinkc_code srv_rec_writer_put_sample(srv_rec_writer *writer,
-                                                  const srv_rec_entry *entry, size_t i,
-                                                  tk_str text, int64_t *group,
-                                                  int64_t *id, tk_err *err);
+/* Writes the sequences of a request; *first is the id of the first one, the others follow.
+ * `group` has all but the prompt. */
+TK_NODISCARD tinkc_code srv_rec_writer_put_samples(srv_rec_writer *writer,
+                                                   const srv_rec_entry *entry,
+                                                   const srv_rec_group *group,
+                                                   int64_t *first, tk_err *err);
 /* Deletes what is too old or too much; a little at a time. */
 TK_NODISCARD tinkc_code srv_rec_writer_trim(srv_rec_writer *writer, uint64_t limit_bytes,
                                             int64_t before_ms, tk_err *err);
@@ -136,32 +140,42 @@ struct srv_rec {
     bool sleeping; /* the thread waits for an entry */
     bool hurried, closing;
     uint64_t added, finished; /* entries */
+    unsigned busy;            /* how often in a row another had the database */
 
     tk_mutex reading;
     sqlite3 *reader; /* under reading; NULL = not open */
 
     /* the thread's */
     srv_rec_writer writer;
-    tk_map by_id; /* srv_rec_run */
+    srv_rec_group_bufs samples; /* of one request */
+    tk_map by_id;               /* srv_rec_run */
     tk_list all;
     int64_t retry_ns, trim_ns;
     size_t since_trim; /* bytes of entries */
     bool warned;
 };
 
+/* Writes a SAMPLE (srv_rec_batch_samples.c). Thread: the recorder's. */
+tinkc_code srv_rec_batch_add_samples(srv_rec *rec, srv_rec_entry *entry, tk_err *err);
+
 /* Frees one. */
 void srv_rec_entry_free(srv_rec *rec, srv_rec_entry *entry);
 
-/* Applies a batch and frees it (srv_rec_batch.c). Thread: the recorder's. */
-void srv_rec_batch_run(srv_rec *rec, tk_list *batch);
+/* Applies a batch and frees it (srv_rec_batch.c); false, with the batch untouched, while
+ * another has the database. `last`: it is applied all the same. Thread: the recorder's. */
+bool srv_rec_batch_run(srv_rec *rec, tk_list *batch, bool last);
 /* Runs that have become idle; returns whether any is training. */
 bool srv_rec_batch_rest(srv_rec *rec);
 void srv_rec_batch_free_runs(srv_rec *rec);
 
 /* Opens both connections, if it is time to; why not is logged once, and returned. */
 tinkc_code srv_rec_disk_open(srv_rec *rec);
+/* Begins a transaction. */
+TK_NODISCARD tinkc_code srv_rec_disk_begin(srv_rec *rec, bool *is_busy, tk_err *err);
 /* Ends the transaction, which is undone unless `code` is TINKC_OK; returns whether what was
  * written is kept. */
 bool srv_rec_disk_end(srv_rec *rec, tinkc_code code, tk_err *err);
+/* Says once that what is recorded waits until another program leaves the database. */
+void srv_rec_disk_warn_busy(srv_rec *rec);
 
 #endif

@@ -1,5 +1,4 @@
 /* The statements that write, prepared once; and what deletes. */
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +7,8 @@
 #define TRIM_ROWS    8192 /* at a time */
 #define TRIM_SAMPLES 256
 #define TRIM_ROUNDS  8
-#define KEPT_SHARE   2 /* samples take at most a half */
+#define UNUSED_PAGES 1024 /* of 4 KiB, that the file may have */
+#define KEPT_SHARE   2    /* samples take at most a half */
 
 static const char *const texts[SRV_REC_SQLS] = {
     [SRV_REC_SQL_RUN] =
@@ -26,12 +26,10 @@ static const char *const texts[SRV_REC_SQLS] = {
         " VALUES(?, ?, ?, ?, ?, ?, ?)",
     [SRV_REC_SQL_CHECKPOINT] =
         "INSERT OR REPLACE INTO checkpoints(run, id, step) VALUES(?, ?, ?)",
-    [SRV_REC_SQL_PROMPT] = "INSERT OR REPLACE INTO prompts(id, ids) VALUES(?, ?)",
-    [SRV_REC_SQL_SAMPLE] =
-        "INSERT INTO samples(grp, time_ms, model, run, path, sampler, stopped,"
-        " prompt_tokens, tokens, mean, bytes, text, ids, logprobs)"
-        " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    [SRV_REC_SQL_GROUP] = "UPDATE samples SET grp = id WHERE id = ?",
+    [SRV_REC_SQL_SAMPLES] =
+        "INSERT INTO sample_groups(last, grp, time_ms, bytes, model, path, sampler,"
+        " prompt_tokens, members, texts, prompt, ids, logprobs)"
+        " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 };
 
 static srv_sql *use(srv_rec_writer *writer, int which)
@@ -48,6 +46,12 @@ tinkc_code srv_rec_writer_open(srv_rec_writer *writer, const char *data, bool *d
     tinkc_code code = srv_rec_db_open(&writer->db, data, damaged, err);
     if (code == TINKC_OK) {
         code = srv_rec_writer_measure(writer, true, &bytes, err);
+    }
+    if (code == TINKC_OK) {
+        code = srv_rec_db_number(&writer->last_id, writer->db,
+                                 "SELECT seq FROM sqlite_sequence WHERE name ="
+                                 " 'sample_groups'",
+                                 err);
     }
     if (code != TINKC_OK) {
         *damaged = *damaged || srv_rec_db_is_damaged(writer->db);
@@ -153,67 +157,38 @@ tk_str srv_rec_run_of(tk_str path)
     return tk_str_cut(&rest, '/');
 }
 
-static double mean_of(const srv_rec_sequence *sequence)
-{
-    double sum = 0.0;
-    for (size_t i = 0; i < sequence->n; i++) {
-        sum += (double)sequence->logprobs[i];
-    }
-    return sequence->n > 0 && isfinite(sum) ? sum / (double)sequence->n : (double)NAN;
-}
-
 static tk_str given(tk_str text)
 {
     return text.n > 0 ? text : (tk_str){NULL, 0};
 }
 
-static tinkc_code put_prompt(srv_rec_writer *writer, const srv_rec_sample *sample,
-                             int64_t group, tk_err *err)
-{
-    srv_sql *sql = use(writer, SRV_REC_SQL_PROMPT);
-    srv_sql_i64(sql, group);
-    srv_sql_blob(sql, sample->prompt, sample->n_prompt * sizeof(*sample->prompt));
-    tinkc_code code = srv_sql_run(sql, err);
-    if (code != TINKC_OK) {
-        return code;
-    }
-    sql = use(writer, SRV_REC_SQL_GROUP);
-    srv_sql_i64(sql, group);
-    return srv_sql_run(sql, err);
-}
-
-tinkc_code srv_rec_writer_put_sample(srv_rec_writer *writer, const srv_rec_entry *entry,
-                                     size_t i, tk_str text, int64_t *group, int64_t *id,
-                                     tk_err *err)
+tinkc_code srv_rec_writer_put_samples(srv_rec_writer *writer, const srv_rec_entry *entry,
+                                      const srv_rec_group *group, int64_t *first,
+                                      tk_err *err)
 {
     const srv_rec_sample *sample = &entry->as.sample;
-    const srv_rec_sequence *sequence = &sample->sequences[i];
-    int64_t bytes =
-        (int64_t)(text.n + sequence->n * 8 + 200 + (i == 0 ? sample->n_prompt * 4 : 0));
-    srv_sql *sql = use(writer, SRV_REC_SQL_SAMPLE);
-    srv_sql_i64(sql, i == 0 ? 0 : *group);
+    size_t prompt_bytes = sample->n_prompt * sizeof(*sample->prompt);
+    int64_t bytes = srv_rec_group_bytes(group, prompt_bytes);
+    int64_t last = writer->last_id + (int64_t)sample->n;
+    srv_sql *sql = use(writer, SRV_REC_SQL_SAMPLES);
+    srv_sql_i64(sql, last);
+    srv_sql_i64(sql, writer->last_id + 1);
     srv_sql_i64(sql, entry->time_ms);
+    srv_sql_i64(sql, bytes);
     srv_sql_text(sql, sample->model);
-    srv_sql_text(sql, srv_rec_run_of(sample->path));
     srv_sql_text(sql, given(sample->path));
     srv_sql_text(sql, given(sample->sampler));
-    srv_sql_i64(sql, sequence->stopped);
     srv_sql_i64(sql, (int64_t)entry->n_prompt);
-    srv_sql_i64(sql, (int64_t)sequence->n);
-    srv_sql_double(sql, mean_of(sequence));
-    srv_sql_i64(sql, bytes);
-    srv_sql_text(sql, text.n > 0 ? text : TK_STR(""));
-    srv_sql_blob(sql, sequence->ids, sequence->n * sizeof(*sequence->ids));
-    srv_sql_blob(sql, sequence->logprobs, sequence->n * sizeof(*sequence->logprobs));
+    srv_sql_blob(sql, group->members.p, group->members.n);
+    srv_sql_blob(sql, group->texts.p, group->texts.n);
+    srv_sql_blob(sql, sample->prompt, prompt_bytes);
+    srv_sql_blob(sql, group->ids.p, group->ids.n);
+    srv_sql_blob(sql, group->logprobs.p, group->logprobs.n);
     tinkc_code code = srv_sql_run(sql, err);
-    if (code != TINKC_OK) {
-        return code;
-    }
-    *id = sqlite3_last_insert_rowid(writer->db);
-    writer->samples_bytes += bytes;
-    if (i == 0) {
-        *group = *id;
-        code = put_prompt(writer, sample, *group, err);
+    if (code == TINKC_OK) {
+        *first = writer->last_id + 1;
+        writer->last_id = last; /* also when this is undone: an id is used once */
+        writer->samples_bytes += bytes;
     }
     return code;
 }
@@ -248,20 +223,22 @@ static tinkc_code used_bytes(sqlite3 *db, int64_t *bytes, tk_err *err)
 tinkc_code srv_rec_writer_measure(srv_rec_writer *writer, bool recount, int64_t *bytes,
                                   tk_err *err)
 {
-    tinkc_code code = recount ? srv_rec_db_number(&writer->samples_bytes, writer->db,
-                                                  "SELECT total(bytes) FROM samples", err)
-                              : TINKC_OK;
+    tinkc_code code =
+        recount ? srv_rec_db_number(&writer->samples_bytes, writer->db,
+                                    "SELECT total(bytes) FROM sample_groups", err)
+                : TINKC_OK;
     return code == TINKC_OK ? used_bytes(writer->db, bytes, err) : code;
 }
 
-/* Deletes samples up to one that leaves `keep` bytes of them, or up to a time. */
+/* Deletes groups of samples up to one that leaves `keep` bytes of them, or up to a time. */
 static tinkc_code trim_samples(srv_rec_writer *writer, int64_t keep, int64_t before_ms,
                                tk_err *err)
 {
     sqlite3 *db = writer->db;
     int64_t last = 0, bytes = 0, n = 0;
     srv_sql sql;
-    srv_sql_begin(&sql, db, "SELECT id, bytes, time_ms FROM samples ORDER BY id LIMIT ?");
+    srv_sql_begin(&sql, db,
+                  "SELECT last, bytes, time_ms FROM sample_groups ORDER BY last LIMIT ?");
     srv_sql_i64(&sql, TRIM_SAMPLES);
     while (srv_sql_row(&sql)) {
         if (writer->samples_bytes - bytes <= keep &&
@@ -277,13 +254,7 @@ static tinkc_code trim_samples(srv_rec_writer *writer, int64_t keep, int64_t bef
     if (code != TINKC_OK || n == 0) {
         return code;
     }
-    code = run_with(db, "DELETE FROM samples WHERE id <= ?", &last, 1, err);
-    if (code == TINKC_OK) { /* of groups all of whose samples are older */
-        code = run_with(db,
-                        "DELETE FROM prompts WHERE id <= ?1 AND id NOT IN"
-                        " (SELECT grp FROM samples WHERE grp <= ?1)",
-                        &last, 1, err);
-    }
+    code = run_with(db, "DELETE FROM sample_groups WHERE last <= ?", &last, 1, err);
     writer->samples_bytes -= bytes;
     return code;
 }
@@ -433,6 +404,21 @@ static tinkc_code trim_once(srv_rec_writer *writer, int64_t limit, int64_t befor
                : trim_series(writer, err);
 }
 
+/* Makes the file smaller when much of it is unused. What is deleted here is soon written
+ * again: without the rest, each page would be moved when one is freed, and added again. */
+static tinkc_code give_back(sqlite3 *db, tk_err *err)
+{
+    char text[64];
+    int64_t unused = 0;
+    tinkc_code code = srv_rec_db_number(&unused, db, "PRAGMA freelist_count", err);
+    if (code != TINKC_OK || unused <= UNUSED_PAGES) {
+        return code;
+    }
+    (void)snprintf(text, sizeof(text), "PRAGMA incremental_vacuum(%d)",
+                   (int)TK_MIN(unused - UNUSED_PAGES, INT64_C(4096)));
+    return srv_sql_exec(db, text, err);
+}
+
 tinkc_code srv_rec_writer_trim(srv_rec_writer *writer, uint64_t limit_bytes,
                                int64_t before_ms, tk_err *err)
 {
@@ -446,7 +432,5 @@ tinkc_code srv_rec_writer_trim(srv_rec_writer *writer, uint64_t limit_bytes,
     for (int i = 0; code == TINKC_OK && over && i < TRIM_ROUNDS; i++) {
         code = trim_once(writer, limit - limit / 8, before_ms, &over, err);
     }
-    return code == TINKC_OK
-               ? srv_sql_exec(writer->db, "PRAGMA incremental_vacuum(4096)", err)
-               : code;
+    return code == TINKC_OK ? give_back(writer->db, err) : code;
 }

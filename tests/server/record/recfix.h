@@ -168,13 +168,19 @@ static inline con_series recfix_series(recfix *it, const char *name, con_by by,
 }
 
 /* The run, of which there is one. */
-static inline con_run recfix_only_run(recfix *it)
+static inline con_runs recfix_runs(recfix *it)
 {
     tk_err err = TK_ERR_INIT;
     con_runs runs = {0};
     const con_runs_query query = {.limit = 10, .search = TK_STR("")};
     assert_int_equal(srv_rec_read_runs(&runs, it->rec, &it->arena, &query, &err),
                      TINKC_OK);
+    return runs;
+}
+
+static inline con_run recfix_only_run(recfix *it)
+{
+    con_runs runs = recfix_runs(it);
     assert_int_equal(runs.n, 1);
     assert_int_equal(runs.total, 1);
     return runs.p[0];

@@ -129,6 +129,68 @@ static void test_srv_rec_samples(void **state)
     recfix_remove(&it);
 }
 
+/* One sequence of a request is deleted, then all of them: the others are as they were. */
+static void test_srv_rec_deletes_of_a_group(void **state)
+{
+    static const int32_t ids[] = {1, 2, 3, 4};
+    static const float logprobs[] = {-1.0F, -2.0F, -3.0F, -4.0F};
+    const srv_rec_sequence sequences[] = {{ids, logprobs, 1, true},
+                                          {ids + 1, logprobs + 1, 3, false},
+                                          {ids + 3, logprobs + 3, 1, true}};
+    const srv_rec_sample sample = {.model = RECFIX_MODEL,
+                                   .tok = "",
+                                   .prompt = ids,
+                                   .n_prompt = 2,
+                                   .sequences = sequences,
+                                   .n = 3};
+    recfix it;
+    tk_err err = TK_ERR_INIT;
+    con_sample_details one;
+    con_samples_query query = recfix_everything;
+    int64_t n = 0;
+    recfix_make(&it);
+    recfix_open(&it, NULL);
+    srv_rec_add_sample(it.rec, &sample);
+    assert_int_equal(srv_rec_forget(it.rec, &n, 2, &err), TINKC_OK);
+    assert_int_equal(n, 1);
+    assert_int_equal(srv_rec_forget(it.rec, &n, 2, &err), TINKC_OK);
+    assert_int_equal(n, 0);
+    assert_int_equal(srv_rec_read_sample(&one, it.rec, &it.arena, 3, &err), TINKC_OK);
+    assert_true(one.output.n == 1 && one.output.ids[0] == 4 &&
+                one.output.logprobs[0] == -4.0F && one.prompt.n == 2);
+    assert_true(tk_str_is(one.sample.text, "<B>4") && one.sample.group == 1);
+    assert_true(one.sample.stopped && one.sample.mean_logprob == -4.0);
+    query.before = 3;
+    con_samples all = recfix_samples(&it, &query);
+    assert_true(all.n == 1 && all.p[0].id == 1 && tk_str_is(all.p[0].text, "<B>1"));
+    assert_int_equal(srv_rec_forget(it.rec, &n, 1, &err), TINKC_OK);
+    assert_int_equal(srv_rec_forget(it.rec, &n, 3, &err), TINKC_OK);
+    assert_int_equal(recfix_samples(&it, &recfix_everything).n, 0);
+    recfix_close(&it);
+    recfix_remove(&it);
+}
+
+/* Also after a restart, and when the newest ones were deleted. */
+static void test_srv_rec_numbers_are_used_once(void **state)
+{
+    recfix it;
+    tk_err err = TK_ERR_INIT;
+    int64_t n = 0;
+    recfix_make(&it);
+    recfix_open(&it, NULL);
+    recfix_add_sample(it.rec, 7, 3);
+    assert_int_equal(srv_rec_forget(it.rec, &n, CON_UNKNOWN, &err), TINKC_OK);
+    assert_int_equal(n, 3);
+    recfix_close(&it);
+    recfix_open(&it, NULL);
+    recfix_add_sample(it.rec, 7, 3);
+    srv_rec_flush(it.rec);
+    con_samples all = recfix_samples(&it, &recfix_everything);
+    assert_true(all.n == 3 && all.p[0].id == 6 && all.p[0].group == 4);
+    recfix_close(&it);
+    recfix_remove(&it);
+}
+
 static void test_srv_rec_no_samples(void **state)
 {
     const srv_rec_config none = {.no_samples = true};
@@ -172,7 +234,7 @@ static void test_srv_rec_samples_are_bounded(void **state)
     recfix_add_sample(it.rec, 7, 1); /* the limits are looked at after a deletion */
     srv_rec_flush(it.rec);
     con_samples all = recfix_samples(&it, &recfix_everything);
-    assert_true(all.n > 5 && all.n < 60); /* of 160 KB each, in half of 8 MiB */
+    assert_true(all.n > 5 && all.n < 32); /* of 160 KB each, in half of 8 MiB */
     assert_int_equal(all.p[1].id, 400);   /* the newest ones */
     assert_int_equal(all.p[1].prompt_tokens, 40000);
     assert_true(recfix_size(&it) < SRV_REC_LIMIT_MIN + 16 * TK_MIB);
@@ -218,6 +280,44 @@ static void test_srv_rec_loaded_runs_are_deleted(void **state)
     s = recfix_series_of(&it, old, "loss", CON_BY_STEP, 0, 9, 9);
     assert_int_equal(s.total, 1);
     assert_true(s.p[0].step == 2 && s.p[0].mean == 3.0);
+    run_sql(&it, "UPDATE runs SET updated_ms = 1 WHERE id = 'old:train:0'");
+    assert_int_equal(srv_rec_forget(it.rec, &n, CON_UNKNOWN, &err), TINKC_OK);
+    recfix_step(it.rec, 3, 1.0);
+    srv_rec_flush(it.rec);
+    srv_rec_end_run(it.rec, old); /* its end does not bring it back */
+    srv_rec_end_run(it.rec, next);
+    srv_rec_flush(it.rec);
+    assert_int_equal(recfix_runs(&it).n, 2);
+    recfix_close(&it);
+    recfix_remove(&it);
+}
+
+/* Samples and runs that are older than the limit go; those of today stay. */
+static void test_srv_rec_old_ones_go(void **state)
+{
+    const tk_str old = TK_STR("old:train:0");
+    const srv_rec_config days = {.keep_days = 2};
+    recfix it;
+    recfix_make(&it);
+    recfix_open(&it, &days);
+    recfix_add_sample(it.rec, 7, 2);
+    recfix_step_of(it.rec, old, 1, 2.0);
+    srv_rec_end_run(it.rec, old);
+    srv_rec_flush(it.rec);
+    recfix_add_sample(it.rec, 9, 1);
+    srv_rec_flush(it.rec);
+    /* one of three days ago, the other of one day */
+    run_sql(&it,
+            "UPDATE sample_groups SET time_ms = time_ms - 86400000 * iif(grp = 1, 3, 1);"
+            "UPDATE runs SET updated_ms = updated_ms - 86400000 * 3");
+    recfix_close(&it);
+    recfix_open(&it, &days);
+    recfix_step(it.rec, 1, 1.0); /* the limits are looked at with the first batch */
+    srv_rec_flush(it.rec);
+    con_samples all = recfix_samples(&it, &recfix_everything);
+    assert_int_equal(all.n, 1);
+    assert_int_equal(all.p[0].id, 3);
+    assert_true(tk_str_eq(recfix_only_run(&it).id, RECFIX_RUN));
     recfix_close(&it);
     recfix_remove(&it);
 }
@@ -359,9 +459,12 @@ int main(void)
         cmocka_unit_test(test_srv_rec_runs),
         cmocka_unit_test(test_srv_rec_step_of_several_requests),
         cmocka_unit_test(test_srv_rec_samples),
+        cmocka_unit_test(test_srv_rec_deletes_of_a_group),
+        cmocka_unit_test(test_srv_rec_numbers_are_used_once),
         cmocka_unit_test(test_srv_rec_no_samples),
         cmocka_unit_test(test_srv_rec_samples_are_bounded),
         cmocka_unit_test(test_srv_rec_loaded_runs_are_deleted),
+        cmocka_unit_test(test_srv_rec_old_ones_go),
         cmocka_unit_test(test_srv_rec_queue_is_bounded),
         cmocka_unit_test(test_srv_rec_end_finds_room),
         cmocka_unit_test(test_srv_rec_sweep),
