@@ -19,6 +19,7 @@
 #define SEQUENCES 64
 #define TOKENS    100
 #define GROUPS    200
+#define DIRECTORY "/tmp/tinkc-bench-recorder-XXXXXX"
 #define RUN       TK_STR("a-long-run:train:0")
 #define SIZE_BAR  40e6 /* docs/internals/console.md */
 
@@ -30,7 +31,7 @@ static void die(const char *what)
     exit(1);
 }
 
-static srv_rec *open_in(const char *data,
+static srv_rec *open_in(const char *data, uint64_t limit_bytes,
                         bool (*put_token)(const void *, int32_t, tk_buf *))
 {
     tk_err err = TK_ERR_INIT;
@@ -38,6 +39,7 @@ static srv_rec *open_in(const char *data,
     const srv_rec_config config = {.data = data,
                                    .budget = &memory,
                                    .part = HD_PART_REQUESTS,
+                                   .limit_bytes = limit_bytes,
                                    .put_token = put_token};
     if (srv_rec_new(&rec, &config, &err) != TINKC_OK ||
         srv_rec_start(rec, NULL, &err) != TINKC_OK) {
@@ -71,6 +73,22 @@ static double wall_ms(void)
     struct timespec now;
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+}
+
+static void make_directory(char *path)
+{
+    if (mkdtemp(path) == NULL) {
+        die("mkdtemp");
+    }
+}
+
+static void remove_all(const char *data)
+{
+    char command[128];
+    (void)snprintf(command, sizeof(command), "rm -rf %s", data);
+    if (system(command) != 0) {
+        die(command);
+    }
 }
 
 /* ---- a long run ---- */
@@ -115,7 +133,7 @@ static void begin_run(srv_rec *rec)
 
 static void fill(const char *data)
 {
-    srv_rec *rec = open_in(data, NULL);
+    srv_rec *rec = open_in(data, 0, NULL);
     begin_run(rec);
     for (int64_t step = 1; step <= STEPS; step++) {
         add_step(rec, step);
@@ -154,7 +172,7 @@ static void measure_run(const char *data)
 {
     char detail[200];
     srv_rec_stats stats;
-    srv_rec *rec = open_in(data, NULL);
+    srv_rec *rec = open_in(data, 0, NULL);
     double early = 0.0, cpu = bench_cpu_ns();
     begin_run(rec);
     for (int64_t step = 1; step <= STEPS; step++) {
@@ -197,13 +215,16 @@ static bool put_token(const void *tok, int32_t id, tk_buf *out)
     return true;
 }
 
-static void measure_samples(const char *data, size_t sequences)
+/* With a limit, the ring is full after some hundred of them. */
+static void measure_samples(size_t sequences, uint64_t limit_bytes)
 {
+    char data[] = DIRECTORY;
     static int32_t ids[TOKENS];
     static float logprobs[TOKENS];
     srv_rec_sequence each[SEQUENCES];
     char name[80], detail[120];
-    srv_rec *rec = open_in(data, put_token);
+    make_directory(data);
+    srv_rec *rec = open_in(data, limit_bytes, put_token);
     for (int32_t i = 0; i < TOKENS; i++) {
         ids[i] = i;
         logprobs[i] = -(float)i / TOKENS;
@@ -231,36 +252,28 @@ static void measure_samples(const char *data, size_t sequences)
     double us = (bench_cpu_ns() - cpu) / (double)(n * sequences) / 1e3;
     check_dropped(rec);
     srv_rec_free(rec);
-    (void)snprintf(name, sizeof(name), "recorder: samples, %zu of each request",
-                   sequences);
+    remove_all(data);
+    (void)snprintf(name, sizeof(name), "recorder: samples, %zu of each request%s",
+                   sequences, limit_bytes > 0 ? ", full ring" : "");
     (void)snprintf(detail, sizeof(detail), "%.2f us of CPU for a sample of %d tokens", us,
                    TOKENS);
     bench_note(name, detail);
 }
 
-static void remove_all(const char *data)
-{
-    char command[128];
-    (void)snprintf(command, sizeof(command), "rm -rf %s", data);
-    if (system(command) != 0) {
-        die(command);
-    }
-}
-
 int main(int argc, char **argv)
 {
-    char data[] = "/tmp/tinkc-bench-recorder-XXXXXX";
+    char data[] = DIRECTORY;
     hd_budget_init(&memory, TK_GIB, NULL);
     if (argc > 1) {
         fill(argv[1]);
         return 0;
     }
-    if (mkdtemp(data) == NULL) {
-        die("mkdtemp");
-    }
+    make_directory(data);
     measure_run(data);
-    measure_samples(data, SEQUENCES);
-    measure_samples(data, 1);
     remove_all(data);
+    measure_samples(SEQUENCES, 0);
+    measure_samples(1, 0);
+    measure_samples(SEQUENCES, SRV_REC_LIMIT_MIN);
+    measure_samples(1, SRV_REC_LIMIT_MIN);
     return 0;
 }
