@@ -236,11 +236,12 @@ static void check_peer(bench *b, char **argv)
 static void fill(bench *b)
 {
     size_t f32 = 0, bf16 = 0;
-    if (!eng_mat_bytes(&f32, N, K, false) || !eng_mat_bytes(&bf16, N, K, true)) {
+    if (!eng_mat_bytes(&f32, N, K, ENG_FORMAT_REAL) ||
+        !eng_mat_bytes(&bf16, N, K, ENG_FORMAT_BF16)) {
         die("too large");
     }
-    b->w = (eng_mat){must(f32), N, K, false};
-    b->w16 = (eng_mat){must(bf16), N, K, true};
+    b->w = (eng_mat){must(f32), N, K, ENG_FORMAT_REAL};
+    b->w16 = (eng_mat){must(bf16), N, K, ENG_FORMAT_BF16};
     b->x = must(sizeof(float) * M * K);
     b->y = must(sizeof(float) * M * N);
     b->rows = must(sizeof(float) * N * K);

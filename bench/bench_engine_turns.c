@@ -147,7 +147,9 @@ int main(void)
     double kept[ROUNDS], again[ROUNDS];
     char detail[240];
     check(eng_pool_new(&pool, 1, &err), &err);
-    check(eng_model_open(&w.model, pool, "models/pebble-llama-2m", &err), &err);
+    check(
+        eng_model_open(&w.model, pool, "models/pebble-llama-2m", ENG_WEIGHTS_FILE, &err),
+        &err);
     check(eng_adapter_new(&w.player, w.model, &config, &err), &err);
     for (int i = 0; i < ROUNDS; i++) {
         again[i] = run(&w, false);

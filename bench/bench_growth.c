@@ -193,7 +193,7 @@ static void open_world(world *w)
     tk_err err = TK_ERR_INIT;
     eng_lora_config config = ENG_LORA_CONFIG_INIT;
     check(eng_pool_new(&w->pool, 1, &err), &err);
-    check(eng_model_open(&w->model, w->pool, MODEL, &err), &err);
+    check(eng_model_open(&w->model, w->pool, MODEL, ENG_WEIGHTS_FILE, &err), &err);
     check(eng_adapter_new(&w->adapter, w->model, &config, &err), &err);
     check(tk_tok_open(&w->tok, MODEL, &err), &err);
     for (size_t i = 0; i < TK_ARRAY_LEN(w->tokens); i++) {

@@ -136,8 +136,9 @@ static inline void write_weights(const char *path, size_t layers, eng_dtype dtyp
     tk_free(b);
 }
 
-/* ENG_BF16 or ENG_F32; at most LAYERS layers. */
-static inline eng_model *open_model(eng_pool *pool, size_t layers, eng_dtype dtype)
+/* Files with ENG_BF16 or ENG_F32; at most LAYERS layers. */
+static inline eng_model *open_model_as(eng_pool *pool, size_t layers, eng_dtype dtype,
+                                       eng_weights held)
 {
     char directory[] = "/tmp/bench-engine-XXXXXX";
     tk_err err = TK_ERR_INIT;
@@ -151,7 +152,7 @@ static inline eng_model *open_model(eng_pool *pool, size_t layers, eng_dtype dty
     check(tk_file_replace(config, text, (size_t)n, 0600, &err), &err);
     write_weights(weights, layers, dtype);
     eng_model *model = NULL;
-    tinkc_code code = eng_model_open(&model, pool, directory, &err);
+    tinkc_code code = eng_model_open(&model, pool, directory, held, &err);
     (void)unlink(config);
     (void)unlink(weights);
     (void)rmdir(directory);
@@ -159,6 +160,11 @@ static inline eng_model *open_model(eng_pool *pool, size_t layers, eng_dtype dty
     tk_free(config);
     tk_free(weights);
     return model;
+}
+
+static inline eng_model *open_model(eng_pool *pool, size_t layers, eng_dtype dtype)
+{
+    return open_model_as(pool, layers, dtype, ENG_WEIGHTS_FILE);
 }
 
 #endif

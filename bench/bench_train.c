@@ -114,7 +114,7 @@ int main(int argc, char **argv)
         return 0;
     }
     check(eng_pool_new(&b.pool, (unsigned)size_of(argv[2]), &err), &err);
-    check(eng_model_open(&b.model, b.pool, argv[1], &err), &err);
+    check(eng_model_open(&b.model, b.pool, argv[1], ENG_WEIGHTS_FILE, &err), &err);
     config.rank = size_of(argv[3]);
     check(eng_adapter_new(&b.adapter, b.model, &config, &err), &err);
     eng_model_get_info(b.model, &info);

@@ -36,6 +36,19 @@ static void read_all(const eng_st *st, size_t size)
     (void)eng_st_metadata(st, "format");
 }
 
+/* A model of these weights, held as they are or rounded: opened, or refused with a reason. */
+static void open_model(eng_pool *pool, tk_str bytes, eng_weights held)
+{
+    eng_model_memory memory = {.config = TK_STR(config), .weights = bytes, .held = held};
+    eng_model *model = NULL;
+    tk_err err = TK_ERR_INIT;
+    tinkc_code code = eng_model_open_memory(&model, pool, &memory, &err);
+    if (code != TINKC_OK && err.message[0] == '\0') {
+        fuzz_fail("a model refused without a reason");
+    }
+    eng_model_free(model);
+}
+
 int fuzz_record(const uint8_t *data, size_t size)
 {
     static eng_pool *pool; /* of one thread, kept: it costs more than the input */
@@ -52,13 +65,7 @@ int fuzz_record(const uint8_t *data, size_t size)
     } else if (err.code != code || err.message[0] == '\0') {
         fuzz_fail("a refusal without a reason");
     }
-    eng_model_memory memory = {.config = TK_STR(config), .weights = bytes};
-    eng_model *model = NULL;
-    tk_err_clear(&err);
-    code = eng_model_open_memory(&model, pool, &memory, &err);
-    if (code != TINKC_OK && err.message[0] == '\0') {
-        fuzz_fail("a model refused without a reason");
-    }
-    eng_model_free(model);
+    open_model(pool, bytes, ENG_WEIGHTS_FILE);
+    open_model(pool, bytes, ENG_WEIGHTS_INT8);
     return 0;
 }

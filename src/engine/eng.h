@@ -54,14 +54,24 @@ void eng_pool_set_stop(eng_pool *pool, eng_stop_fn stop, void *user);
 
 /* ---- models ---- */
 
+/* How an open model holds its matrices: as its files have them, or rounded once, when it
+ * is opened, to 8 bits, with a scale for 64 inputs of an output. These take a bit more
+ * than half of bf16's memory. Vectors (norms, biases) stay as they are, as does an
+ * embedding that is not the head. Everything else is the same: activations are never
+ * rounded, adapters are float32, and bits depend on what they depend on with other
+ * weights. */
+typedef enum eng_weights { ENG_WEIGHTS_FILE, ENG_WEIGHTS_INT8 } eng_weights;
+
 /* A directory in Hugging Face layout: config.json, optional generation_config.json,
  * model.safetensors or shards with model.safetensors.index.json. Everything is copied:
- * later changes of the files do not matter, and a model takes what its tensors take (twice
- * that if they are F16) and 32 MiB more while it is loaded. What is not supported is
- * refused by name: TINKC_E_UNSUPPORTED; damaged files: TINKC_E_PARSE or TINKC_E_DECODE;
- * NaN or infinity in a weight: TINKC_E_INVALID. The pool must outlive the model. */
+ * later changes of the files do not matter, and a model takes what its tensors take
+ * (twice that if they are F16; as int8 what these take) and 32 MiB more while it is
+ * loaded. What is not supported is refused by name: TINKC_E_UNSUPPORTED; damaged files:
+ * TINKC_E_PARSE or TINKC_E_DECODE; NaN or infinity in a weight: TINKC_E_INVALID. The
+ * pool must outlive the model. */
 TK_NODISCARD tinkc_code eng_model_open(eng_model **out, eng_pool *pool,
-                                       const char *directory, tk_err *err);
+                                       const char *directory, eng_weights weights,
+                                       tk_err *err);
 
 /* The files of a model in memory (a model linked into the program), which is copied, too.
  * generation_config may be empty. */
@@ -69,6 +79,7 @@ typedef struct eng_model_memory {
     tk_str config;            /* config.json */
     tk_str generation_config; /* generation_config.json */
     tk_str weights;           /* one safetensors file */
+    eng_weights held;         /* how the model holds them */
 } eng_model_memory;
 
 TK_NODISCARD tinkc_code eng_model_open_memory(eng_model **out, eng_pool *pool,
@@ -81,7 +92,7 @@ void eng_model_free(eng_model *model); /* accepts NULL; its adapters first */
  * without what opening takes meanwhile (ENG_MODEL_OPEN_BYTES). The errors of
  * eng_model_open. */
 TK_NODISCARD tinkc_code eng_model_measure(size_t *out, const char *directory,
-                                          tk_err *err);
+                                          eng_weights weights, tk_err *err);
 #define ENG_MODEL_OPEN_BYTES ((size_t)32 * 1024 * 1024)
 
 /* Computes on another pool from now on: a model can be opened on a pool of its own while
@@ -93,7 +104,8 @@ typedef struct eng_model_info {
     size_t layers, hidden, vocabulary;
     size_t context;        /* max_position_embeddings */
     uint64_t parameters;   /* of the base model */
-    const char *precision; /* of its files: "F32", "BF16", "F16", or "mixed"; static */
+    const char *precision; /* of its files: "F32", "BF16", "F16", or "mixed"; or "INT8",
+                            * when it is held so; static */
     const int64_t *eos;    /* config.json and generation_config.json, no duplicates */
     size_t n_eos;
 } eng_model_info;

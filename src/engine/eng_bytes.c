@@ -43,8 +43,7 @@ static size_t reals(size_t rows, size_t columns)
 size_t eng_bytes_model(const eng_model *model)
 {
     const eng_config *c = &model->config;
-    size_t embed = mul(mul(c->vocabulary, c->hidden), eng_dtype_size(model->embed_dtype));
-    return add(add(model->store.used, embed), reals(c->context, c->head_dim));
+    return add(model->store.used, reals(c->context, c->head_dim));
 }
 
 /* Parameters, and the bytes of the packed copies of them. */

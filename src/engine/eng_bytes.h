@@ -7,7 +7,7 @@
 #include "engine/eng.h"
 #include "engine/eng_sampler.h"
 
-/* An open model, with the part of its file that it reads. */
+/* An open model: its weights, and its rotary table at its longest. */
 size_t eng_bytes_model(const eng_model *model);
 
 /* An adapter of `config`: weights, and unless frozen gradients, a copy of them, moments

@@ -21,6 +21,16 @@
 #define ENG_LANES 16 /* columns of a packed panel, partial sums of a row */
 #define ENG_ROWS  14 /* most rows of a tile, in any table */
 
+/* How a matrix holds its weights. */
+typedef enum eng_format { ENG_FORMAT_REAL, ENG_FORMAT_BF16, ENG_FORMAT_INT8 } eng_format;
+
+/* An int8 panel is a sequence of groups of ENG_GROUP inputs, the last one shorter: the
+ * ENG_LANES scales of a group as bf16, then its weights, [inputs][ENG_LANES]. A weight is
+ * the product of both, which has 15 bits at most: a float holds it exactly. So the chains
+ * of an int8 matrix are those of the eng_real matrix with the same weights. */
+#define ENG_GROUP       64
+#define ENG_SCALE_BYTES (ENG_LANES * sizeof(uint16_t))
+
 #define ENG_ROUND_UP(n, to) (((n) + (to)-1) / (to) * (to))
 
 /* c[r][p * ENG_LANES + j] (+)= sum over k of a[r * a_row + k * a_k] * b[p * b_panel +
@@ -32,8 +42,9 @@ typedef struct eng_tile {
     size_t panels; /* any number */
     const eng_real *a;
     size_t a_row, a_k;
-    const void *b; /* eng_real or bf16, by the function */
-    size_t b_k, b_panel;
+    const void *b;  /* eng_real, bf16 or int8 groups, by the function */
+    size_t b_k;     /* not for int8 */
+    size_t b_panel; /* in weights; int8: in bytes */
     eng_real *c;
     size_t c_row;
     bool add; /* the chain goes on from what c holds, instead of from 0 */
@@ -87,10 +98,14 @@ typedef struct eng_kern {
     size_t rows;                          /* most rows of a tile, at most ENG_ROWS */
     void (*tile)(const eng_tile *t);      /* b is eng_real */
     void (*tile_bf16)(const eng_tile *t); /* b is bf16 */
+    void (*tile_int8)(const eng_tile *t); /* b is the first of the groups */
     /* out[j][i] = in[i][j], ENG_LANES of both */
     void (*turn)(eng_real *out, const eng_real *in);
     void (*finish)(eng_real *y, const eng_real *sums, const eng_finish *f, size_t n);
     void (*widen)(eng_real *out, const uint16_t *bf16, size_t n);
+    /* `inputs` of one group, [inputs][ENG_LANES]. */
+    void (*widen_int8)(eng_real *out, const int8_t *in, const uint16_t *scales,
+                       size_t inputs);
     eng_real (*dot)(const eng_real *x, const eng_real *y, size_t n);
     eng_real (*max)(const eng_real *x, size_t n);             /* n > 0 */
     eng_real (*exp_sum)(eng_real *x, size_t n, eng_real max); /* x = exp(x - max) */
@@ -111,6 +126,13 @@ typedef struct eng_kern {
     /* false: a bound on the new weights, or a gradient, is larger than `limit` */
     bool (*adam_bound)(const eng_adam_part *a, double limit);
 } eng_kern;
+
+/* Bytes of the first `inputs` of an int8 panel; of all, or of whole groups. */
+static inline size_t eng_int8_bytes(size_t inputs)
+{
+    return inputs * ENG_LANES +
+           ENG_ROUND_UP(inputs, ENG_GROUP) / ENG_GROUP * ENG_SCALE_BYTES;
+}
 
 /* Rows of the next tile when `left` are left: equal shares rather than full tiles and a
  * rest whose few sums wait for each other. */

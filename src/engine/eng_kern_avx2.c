@@ -20,6 +20,7 @@ typedef __m256 simd;
 #define simd_load(p)      _mm256_loadu_ps(p)
 #define simd_all(p)       _mm256_broadcast_ss(p)
 #define simd_store(p, v)  _mm256_storeu_ps(p, v)
+#define simd_mul(x, y)    _mm256_mul_ps(x, y)
 #define simd_fma(x, y, s) _mm256_fmadd_ps(x, y, s)
 #define simd_fetch(p)     _mm_prefetch(p, _MM_HINT_T0)
 
@@ -27,6 +28,12 @@ INLINE simd simd_load_bf16(const uint16_t *p)
 {
     __m128i half = _mm_loadu_si128((const void *)p);
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(half), 16));
+}
+
+INLINE simd simd_load_int8(const int8_t *p)
+{
+    __m128i bytes = _mm_loadl_epi64((const void *)p);
+    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes));
 }
 
 /* Four rows, 4 x 4 transposed within each half of the vectors. */

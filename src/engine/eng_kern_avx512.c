@@ -20,6 +20,7 @@ typedef __m512 simd;
 #define simd_load(p)      _mm512_loadu_ps(p)
 #define simd_all(p)       _mm512_set1_ps(*(p))
 #define simd_store(p, v)  _mm512_storeu_ps(p, v)
+#define simd_mul(x, y)    _mm512_mul_ps(x, y)
 #define simd_fma(x, y, s) _mm512_fmadd_ps(x, y, s)
 #define simd_fetch(p)     _mm_prefetch(p, _MM_HINT_T0)
 
@@ -27,6 +28,12 @@ INLINE simd simd_load_bf16(const uint16_t *p)
 {
     __m256i half = _mm256_loadu_si256((const void *)p);
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16));
+}
+
+INLINE simd simd_load_int8(const int8_t *p)
+{
+    __m128i bytes = _mm_loadu_si128((const void *)p);
+    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes));
 }
 
 /* Four rows of 4 x 4 blocks: within each quarter of the vectors, 4 x 4 transposed. */

@@ -19,12 +19,21 @@ typedef float32x4_t simd;
 #define simd_load(p)      vld1q_f32(p)
 #define simd_all(p)       vld1q_dup_f32(p)
 #define simd_store(p, v)  vst1q_f32(p, v)
+#define simd_mul(x, y)    vmulq_f32(x, y)
 #define simd_fma(x, y, s) vfmaq_f32(s, x, y)
 #define simd_fetch(p)     __builtin_prefetch(p)
 
 INLINE simd simd_load_bf16(const uint16_t *p)
 {
     return vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(p), 16));
+}
+
+INLINE simd simd_load_int8(const int8_t *p)
+{
+    uint32_t four;
+    memcpy(&four, p, sizeof(four));
+    int16x8_t wide = vmovl_s8(vcreate_s8(four));
+    return vcvtq_f32_s32(vmovl_s16(vget_low_s16(wide)));
 }
 
 static void simd_turn(float *out, const float *in)

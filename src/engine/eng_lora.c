@@ -75,10 +75,10 @@ static bool allocate_panels(eng_adapter *adapter)
         }
         m->a = (eng_mat){.n = rank, .k = m->in};
         m->b = (eng_mat){.n = m->out, .k = rank};
-        m->a.panels = eng_mat_bytes(&bytes, rank, m->in, false)
+        m->a.panels = eng_mat_bytes(&bytes, rank, m->in, ENG_FORMAT_REAL)
                           ? eng_work_array(&adapter->packed, bytes, 1)
                           : NULL;
-        m->b.panels = eng_mat_bytes(&bytes, m->out, rank, false)
+        m->b.panels = eng_mat_bytes(&bytes, m->out, rank, ENG_FORMAT_REAL)
                           ? eng_work_array(&adapter->packed, bytes, 1)
                           : NULL;
         if (m->a.panels == NULL || m->b.panels == NULL) {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "engine/eng_kern.h"
+#include "engine/eng_int8.h"
 
 #define PAIR         2   /* panels of a tile */
 #define BLOCK_K      256 /* a reduction at a time: its panels fit in the first cache */
@@ -16,11 +16,20 @@
 #define FEW_TILES    3 /* of rows: the weights are read straight from memory */
 #define STRIP        4 /* panels at a time when there are few rows */
 
-bool eng_mat_bytes(size_t *out, size_t n, size_t k, bool bf16)
+/* Bytes of the first `k` inputs of a panel; int8: of whole groups, or of all inputs. */
+static size_t panel_bytes(eng_format format, size_t k)
 {
-    size_t bytes;
-    if (n > SIZE_MAX - ENG_LANES || !tk_size_mul(&bytes, ENG_ROUND_UP(n, ENG_LANES), k) ||
-        !tk_size_mul(&bytes, bytes, bf16 ? sizeof(uint16_t) : sizeof(eng_real))) {
+    return format == ENG_FORMAT_INT8   ? eng_int8_bytes(k)
+           : format == ENG_FORMAT_BF16 ? k * ENG_LANES * sizeof(uint16_t)
+                                       : k * ENG_LANES * sizeof(eng_real);
+}
+
+bool eng_mat_bytes(size_t *out, size_t n, size_t k, eng_format format)
+{
+    const size_t most = ENG_LANES * sizeof(eng_real); /* of an input in any format */
+    size_t panels = n / ENG_LANES + (n % ENG_LANES > 0), bytes;
+    if (k > (SIZE_MAX - ENG_SCALE_BYTES) / most ||
+        !tk_size_mul(&bytes, panels, panel_bytes(format, k))) {
         return false;
     }
     *out = bytes;
@@ -32,14 +41,26 @@ static size_t panel_count(const eng_mat *mat)
     return ENG_ROUND_UP(mat->n, ENG_LANES) / ENG_LANES;
 }
 
+/* Where input `k` of a panel is; int8: k begins a group. */
+static char *panel_at(const eng_mat *mat, size_t panel, size_t k)
+{
+    return (char *)mat->panels + panel * panel_bytes(mat->format, mat->k) +
+           panel_bytes(mat->format, k);
+}
+
 /* Packs one row; `in` is NULL after the last one: zeros. */
 static void pack_row(const eng_mat *mat, size_t row, const char *in, eng_dtype dtype)
 {
     size_t at = row / ENG_LANES * mat->k * ENG_LANES + row % ENG_LANES;
     size_t size = eng_dtype_size(dtype);
+    if (mat->format == ENG_FORMAT_INT8) {
+        eng_int8_pack_row(panel_at(mat, row / ENG_LANES, 0), row % ENG_LANES, in, dtype,
+                          mat->k);
+        return;
+    }
     for (size_t i = 0; i < mat->k; i++) {
         size_t to = at + i * ENG_LANES;
-        if (mat->bf16) {
+        if (mat->format == ENG_FORMAT_BF16) {
             uint16_t bits = 0;
             if (in != NULL) {
                 memcpy(&bits, in + i * size, sizeof(bits));
@@ -79,10 +100,16 @@ void eng_mat_pack_reals(const eng_mat *mat, const eng_real *rows)
 void eng_mat_unpack_row(const eng_mat *mat, size_t row, eng_real *out)
 {
     size_t at = row / ENG_LANES * mat->k * ENG_LANES + row % ENG_LANES;
+    if (mat->format == ENG_FORMAT_INT8) {
+        eng_int8_unpack_row(panel_at(mat, row / ENG_LANES, 0), row % ENG_LANES, out,
+                            mat->k);
+        return;
+    }
     for (size_t i = 0; i < mat->k; i++) {
         size_t from = at + i * ENG_LANES;
-        out[i] = mat->bf16 ? eng_bf16_to_f32(((const uint16_t *)mat->panels)[from])
-                           : ((const eng_real *)mat->panels)[from];
+        out[i] = mat->format == ENG_FORMAT_BF16
+                     ? eng_bf16_to_f32(((const uint16_t *)mat->panels)[from])
+                     : ((const eng_real *)mat->panels)[from];
     }
 }
 
@@ -111,9 +138,18 @@ static void finish(const job *j, const region *b)
     }
 }
 
-static size_t weight_size(const eng_mat *w)
+/* A panel in the unit of eng_tile. */
+static size_t panel_size(const eng_mat *w)
 {
-    return w->bf16 ? sizeof(uint16_t) : sizeof(eng_real);
+    return w->format == ENG_FORMAT_INT8 ? eng_int8_bytes(w->k) : w->k * ENG_LANES;
+}
+
+/* The tile kernel that reads the matrix as it is. */
+static void run_tile(const eng_kern *kern, const eng_mat *w, const eng_tile *t)
+{
+    (w->format == ENG_FORMAT_INT8   ? kern->tile_int8
+     : w->format == ENG_FORMAT_BF16 ? kern->tile_bf16
+                                    : kern->tile)(t);
 }
 
 /* `count` panels from `first` on, `apart` from each other, all rows. */
@@ -130,13 +166,12 @@ static void mul_strip(const job *j, size_t first, size_t count, size_t apart)
                       .a = m->x + row * m->ldx,
                       .a_row = m->ldx,
                       .a_k = 1,
-                      .b = (const char *)w->panels +
-                           first * w->k * ENG_LANES * weight_size(w),
+                      .b = panel_at(w, first, 0),
                       .b_k = ENG_LANES,
-                      .b_panel = apart * w->k * ENG_LANES,
+                      .b_panel = apart * panel_size(w),
                       .c = c,
                       .c_row = STRIP * ENG_LANES};
-        (w->bf16 ? j->kern->tile_bf16 : j->kern->tile)(&t);
+        run_tile(j->kern, w, &t);
         for (size_t i = 0; i < count; i++) {
             size_t column = (first + i * apart) * ENG_LANES;
             size_t width = TK_MIN((size_t)ENG_LANES, w->n - column);
@@ -173,6 +208,27 @@ static void gather(eng_real *out, const eng_real *x, size_t ldx, size_t rows,
     }
 }
 
+/* Writes `count` inputs of a panel from k on as [count][ENG_LANES]; int8: k is a
+ * multiple of ENG_LANES. */
+static void widen(const job *j, eng_real *out, size_t panel, size_t k, size_t count)
+{
+    const eng_mat *w = j->m->w;
+    if (w->format == ENG_FORMAT_BF16) {
+        j->kern->widen(out, (const void *)panel_at(w, panel, k), count * ENG_LANES);
+    } else if (w->format == ENG_FORMAT_REAL) {
+        memcpy(out, panel_at(w, panel, k), count * ENG_LANES * sizeof(*out));
+    } else {
+        for (size_t done = 0, n; done < count; done += n) {
+            size_t in = (k + done) % ENG_GROUP;
+            const char *group = panel_at(w, panel, k + done - in);
+            n = TK_MIN(ENG_GROUP - in, count - done);
+            j->kern->widen_int8(out + done * ENG_LANES,
+                                (const void *)(group + ENG_SCALE_BYTES + in * ENG_LANES),
+                                (const void *)group, n);
+        }
+    }
+}
+
 /* Adds inputs [k0, k0 + count) of PAIR panels from p on to the sums of rows. */
 static void mul_pair(const job *j, const region *b, size_t p, size_t k0, eng_real *wide,
                      const eng_real *gathered)
@@ -187,18 +243,15 @@ static void mul_pair(const job *j, const region *b, size_t p, size_t k0, eng_rea
                   .b_k = ENG_LANES,
                   .c_row = b->stride,
                   .add = k0 > 0};
-    size_t at = (p * w->k + k0) * ENG_LANES;
-    if (w->bf16) {
+    if (w->format == ENG_FORMAT_REAL) {
+        t.b = panel_at(w, p, k0);
+        t.b_panel = panel_size(w);
+    } else {
         t.b = wide;
         t.b_panel = count * ENG_LANES;
         for (size_t i = 0; i < t.panels; i++) {
-            j->kern->widen(wide + i * t.b_panel,
-                           (const uint16_t *)w->panels + at + i * w->k * ENG_LANES,
-                           t.b_panel);
+            widen(j, wide + i * t.b_panel, p + i, k0, count);
         }
-    } else {
-        t.b = (const eng_real *)w->panels + at;
-        t.b_panel = w->k * ENG_LANES;
     }
     for (size_t row = 0; row < b->rows; row += t.rows) {
         t.rows = eng_tile_rows(j->kern, b->rows - row);
@@ -290,15 +343,12 @@ static void transpose(eng_real *out, const job *j, size_t column, size_t first,
     size_t width = TK_MIN((size_t)ENG_LANES, w->k - column);
     eng_real wide[ENG_LANES * ENG_LANES] = {0};
     for (size_t n = 0; n < count; n += ENG_LANES) {
-        size_t at = (first + n) / ENG_LANES * w->k * ENG_LANES + column * ENG_LANES;
+        size_t panel = (first + n) / ENG_LANES;
         const eng_real *block = wide;
-        if (w->bf16) {
-            j->kern->widen(wide, (const uint16_t *)w->panels + at, width * ENG_LANES);
-        } else if (width < ENG_LANES) {
-            memcpy(wide, (const eng_real *)w->panels + at,
-                   width * ENG_LANES * sizeof(*wide));
+        if (w->format == ENG_FORMAT_REAL && width == ENG_LANES) {
+            block = (const void *)panel_at(w, panel, column);
         } else {
-            block = (const eng_real *)w->panels + at;
+            widen(j, wide, panel, column, width);
         }
         j->kern->turn(out + n * ENG_LANES, block);
     }

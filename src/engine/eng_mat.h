@@ -1,10 +1,11 @@
 /* Weight matrices packed in panels, and the three products of a linear layer.
  *
  * A matrix of n outputs and k inputs is stored as panels of ENG_LANES outputs, each
- * [k][ENG_LANES], zeros after the last output; as eng_real or as bf16 (widened in
- * registers). Every element of a result is one chain over the reduction index (see
- * eng_kern.h), so a row's bits do not depend on the other rows. Work is cut between
- * threads by elements of the result only. */
+ * [k][ENG_LANES], zeros after the last output; as eng_real, or as bf16 or int8 (groups
+ * with scales, see eng_kern.h), which are widened in registers. Every element of a
+ * result is one chain over the reduction index (see eng_kern.h), so a row's bits do not
+ * depend on the other rows. Work is cut between threads by elements of the result only.
+ */
 #ifndef ENGINE_ENG_MAT_H
 #define ENGINE_ENG_MAT_H
 
@@ -15,17 +16,18 @@
 typedef struct eng_mat {
     void *panels; /* owned by the allocator of its eng_mat_bytes() */
     size_t n, k;  /* outputs, inputs */
-    bool bf16;
+    eng_format format;
 } eng_mat;
 
 /* false when the size overflows. */
-TK_NODISCARD bool eng_mat_bytes(size_t *out, size_t n, size_t k, bool bf16);
+TK_NODISCARD bool eng_mat_bytes(size_t *out, size_t n, size_t k, eng_format format);
 
 /* Fills panels [begin, end); `rows`, [...][k] in `dtype`, begin with the first row of
- * panel `begin`. A bf16 matrix takes bf16 rows only. */
+ * panel `begin`. A bf16 matrix takes bf16 rows only; an int8 matrix rounds what it
+ * takes. */
 void eng_mat_pack_panels(const eng_mat *mat, const void *rows, eng_dtype dtype,
                          size_t begin, size_t end);
-void eng_mat_pack_reals(const eng_mat *mat, const eng_real *rows); /* not bf16 */
+void eng_mat_pack_reals(const eng_mat *mat, const eng_real *rows); /* eng_real only */
 void eng_mat_unpack_row(const eng_mat *mat, size_t row, eng_real *out);
 
 /* y[rows][n] = x W^T (+ bias), or y += scale * x W^T (+ bias) when add. */

@@ -232,7 +232,8 @@ static tinkc_code read_panels(loader *l, const eng_st_tensor *t, const eng_mat *
 
 static void note_precision(eng_model *model, eng_dtype dtype)
 {
-    const char *name = eng_dtype_name(dtype);
+    bool int8 = model->weights == ENG_WEIGHTS_INT8;
+    const char *name = int8 ? "INT8" : eng_dtype_name(dtype);
     if (model->precision == NULL) {
         model->precision = name;
     } else if (strcmp(model->precision, name) != 0) {
@@ -240,15 +241,23 @@ static void note_precision(eng_model *model, eng_dtype dtype)
     }
 }
 
+static eng_format format_of(eng_weights weights, eng_dtype dtype)
+{
+    eng_format narrow =
+        sizeof(eng_real) == sizeof(float) ? ENG_FORMAT_BF16 : ENG_FORMAT_REAL;
+    return weights == ENG_WEIGHTS_INT8 ? ENG_FORMAT_INT8
+           : dtype == ENG_BF16         ? narrow
+                                       : ENG_FORMAT_REAL;
+}
+
 static tinkc_code pack(loader *l, const eng_st_tensor *t, eng_mat *out)
 {
-    eng_mat mat = {.n = t->shape[0], .k = t->shape[1], .bf16 = t->dtype == ENG_BF16};
-#ifdef ENG_DOUBLE
-    mat.bf16 = false;
-#endif
+    eng_mat mat = {.n = t->shape[0],
+                   .k = t->shape[1],
+                   .format = format_of(l->model->weights, t->dtype)};
     note_precision(l->model, t->dtype);
     size_t bytes;
-    mat.panels = eng_mat_bytes(&bytes, mat.n, mat.k, mat.bf16)
+    mat.panels = eng_mat_bytes(&bytes, mat.n, mat.k, mat.format)
                      ? eng_work_array(&l->model->store, bytes, 1)
                      : NULL;
     if (mat.panels == NULL) {
@@ -346,14 +355,26 @@ static tinkc_code load_head(loader *l)
                             : code;
 }
 
+/* Whether the tensor becomes a packed matrix: an embedding does where it is the head. */
+static bool is_matrix(const eng_st *st, const eng_st_tensor *t)
+{
+    return t->n_dims == 2 && (!tk_str_is(t->name, "model.embed_tokens.weight") ||
+                              eng_st_find(st, TK_STR("lm_head.weight")) == NULL);
+}
+
 /* At most twice the files. */
-static size_t store_bytes(const eng_st *st)
+static size_t store_bytes(const eng_st *st, eng_weights weights)
 {
     size_t bytes = 0;
     for (size_t i = 0; i < eng_st_count(st); i++) {
         const eng_st_tensor *t = eng_st_at(st, i);
         size_t each = t->dtype == ENG_BF16 ? sizeof(uint16_t) : sizeof(eng_real);
-        bytes += t->known ? t->count * each : 0;
+        size_t all = t->known ? t->count * each : 0;
+        if (t->known && weights == ENG_WEIGHTS_INT8 && is_matrix(st, t) &&
+            !eng_mat_bytes(&all, t->shape[0], t->shape[1], ENG_FORMAT_INT8)) {
+            return SIZE_MAX;
+        }
+        bytes += all;
     }
     return bytes;
 }
@@ -363,7 +384,7 @@ static tinkc_code load(eng_model *model, const eng_st *st, tk_err *err)
     loader l = {.model = model, .st = st, .err = err};
     /* all weights in one block, so that large pages fit; what it is short of by rounding
      * comes from a second one */
-    model->store.want = store_bytes(st);
+    model->store.want = store_bytes(st, model->weights);
     model->layers = tk_zarray(model->config.layers, sizeof(*model->layers));
     if (model->layers == NULL) {
         return tk_err_nomem(err);
@@ -379,17 +400,14 @@ static tinkc_code load(eng_model *model, const eng_st *st, tk_err *err)
     return code;
 }
 
-/* Closes `st`. */
-static tinkc_code build(eng_model **out, eng_pool *pool, const eng_config *config,
-                        eng_st *st, tk_err *err)
+/* Loads what `like` says: its configuration, pool and kind of weights. Closes `st`. */
+static tinkc_code build(eng_model **out, const eng_model *like, eng_st *st, tk_err *err)
 {
-    eng_model *model = tk_zalloc(sizeof(*model));
+    eng_model *model = tk_memdup(like, sizeof(*like));
     if (model == NULL) {
         eng_st_close(st);
         return tk_err_nomem(err);
     }
-    model->config = *config;
-    model->pool = pool;
     model->keep_max_bytes = KEEP_MAX;
     tinkc_code code = load(model, st, err);
     eng_st_close(st);
@@ -404,14 +422,14 @@ static tinkc_code build(eng_model **out, eng_pool *pool, const eng_config *confi
 tinkc_code eng_model_open_memory(eng_model **out, eng_pool *pool,
                                  const eng_model_memory *memory, tk_err *err)
 {
-    eng_config config;
+    eng_model like = {.pool = pool, .weights = memory->held};
     tinkc_code code =
-        eng_config_read(&config, memory->config, memory->generation_config, err);
+        eng_config_read(&like.config, memory->config, memory->generation_config, err);
     eng_st *st = NULL;
     if (code == TINKC_OK) {
         code = eng_st_open_memory(&st, memory->weights, "model.safetensors", err);
     }
-    return code == TINKC_OK ? build(out, pool, &config, st, err) : code;
+    return code == TINKC_OK ? build(out, &like, st, err) : code;
 }
 
 /* Fills *out, to be freed with tk_free. */
@@ -428,10 +446,10 @@ static tinkc_code read_in(char **out, const char *directory, const char *name,
 }
 
 tinkc_code eng_model_open(eng_model **out, eng_pool *pool, const char *directory,
-                          tk_err *err)
+                          eng_weights weights, tk_err *err)
 {
     char *text = NULL, *generation = NULL;
-    eng_config config;
+    eng_model like = {.pool = pool, .weights = weights};
     eng_st *st = NULL;
     tk_err absent = TK_ERR_INIT;
     tinkc_code code = read_in(&text, directory, "config.json", err);
@@ -440,7 +458,7 @@ tinkc_code eng_model_open(eng_model **out, eng_pool *pool, const char *directory
     }
     code = read_in(&generation, directory, "generation_config.json", &absent);
     if (code == TINKC_OK || code == TINKC_E_MISSING) {
-        code = eng_config_read(&config, tk_str_of(text), tk_str_of(generation), err);
+        code = eng_config_read(&like.config, tk_str_of(text), tk_str_of(generation), err);
     } else {
         (void)tk_err_set(err, code, "%s", absent.message);
     }
@@ -449,15 +467,16 @@ tinkc_code eng_model_open(eng_model **out, eng_pool *pool, const char *directory
     if (code == TINKC_OK) {
         code = eng_st_open_directory(&st, directory, err);
     }
-    return code == TINKC_OK ? build(out, pool, &config, st, err) : code;
+    return code == TINKC_OK ? build(out, &like, st, err) : code;
 }
 
-tinkc_code eng_model_measure(size_t *out, const char *directory, tk_err *err)
+tinkc_code eng_model_measure(size_t *out, const char *directory, eng_weights weights,
+                             tk_err *err)
 {
     eng_st *st = NULL;
     tinkc_code code = eng_st_open_directory(&st, directory, err);
     if (code == TINKC_OK) {
-        *out = store_bytes(st);
+        *out = store_bytes(st, weights);
         eng_st_close(st);
     }
     return code;
@@ -557,13 +576,13 @@ tinkc_code eng_model_reserve_rope(eng_model *model, size_t positions, tk_err *er
 tinkc_code eng_model_thaw(eng_model *model, tk_err *err)
 {
     const eng_config *c = &model->config;
-    bool bf16 = model->head.bf16;
+    bool narrow = model->head.format != ENG_FORMAT_REAL;
     for (size_t i = 0; i < c->layers; i++) {
         for (size_t w = 0; w < ENG_N_LINEAR; w++) {
-            bf16 = bf16 || model->layers[i].w[w].bf16;
+            narrow = narrow || model->layers[i].w[w].format != ENG_FORMAT_REAL;
         }
     }
-    if (bf16) {
+    if (narrow) {
         return tk_err_set(err, TINKC_E_UNSUPPORTED,
                           "only a model stored as F32 can be trained in full");
     }

@@ -42,7 +42,8 @@ struct eng_model {
     eng_real *rope_cos, *rope_sin; /* [rope_positions][head_dim / 2] */
     size_t rope_positions;
     uint64_t parameters;
-    const char *precision; /* of the matrices in its files; static */
+    eng_weights weights;   /* how its matrices are held */
+    const char *precision; /* of the matrices: "INT8", or as in its files; static */
     double keep_max_bytes; /* activations above this are computed again, not kept */
 };
 

@@ -138,6 +138,18 @@ static inline void vec_widen(eng_real *restrict out, const uint16_t *restrict in
     }
 }
 
+static inline void vec_widen_int8(eng_real *restrict out, const int8_t *restrict in,
+                                  const uint16_t *restrict scales, size_t inputs)
+{
+    eng_real scale[ENG_LANES];
+    vec_widen(scale, scales, ENG_LANES);
+    for (size_t i = 0; i < inputs; i++) {
+        for (size_t l = 0; l < ENG_LANES; l++) {
+            out[i * ENG_LANES + l] = (eng_real)in[i * ENG_LANES + l] * scale[l];
+        }
+    }
+}
+
 static inline void vec_finish(eng_real *restrict y, const eng_real *restrict sums,
                               const eng_finish *f, size_t n)
 {
@@ -243,10 +255,10 @@ static inline bool vec_adam_bound(const eng_adam_part *a, double limit)
 
 /* The entries of a kernel table that are compiled from this header. */
 #define VEC_ENTRIES                                                                      \
-    .finish = vec_finish, .widen = vec_widen, .dot = vec_dot, .max = vec_max,            \
-    .exp_sum = vec_exp_sum, .scale = vec_scale, .softmax_back = vec_softmax_back,        \
-    .norm = vec_norm, .norm_back = vec_norm_back, .silu_mul = vec_silu_mul,              \
-    .silu_mul_back = vec_silu_mul_back, .adam_step = vec_adam_step,                      \
-    .adam_bound = vec_adam_bound
+    .finish = vec_finish, .widen = vec_widen, .widen_int8 = vec_widen_int8,              \
+    .dot = vec_dot, .max = vec_max, .exp_sum = vec_exp_sum, .scale = vec_scale,          \
+    .softmax_back = vec_softmax_back, .norm = vec_norm, .norm_back = vec_norm_back,      \
+    .silu_mul = vec_silu_mul, .silu_mul_back = vec_silu_mul_back,                        \
+    .adam_step = vec_adam_step, .adam_bound = vec_adam_bound
 
 #endif

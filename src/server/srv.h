@@ -31,17 +31,18 @@ typedef struct srv_options {
     size_t n_models;
     const srv_pair *aliases; /* name = name of a model above, or of the embedded one */
     size_t n_aliases;
-    unsigned threads;     /* of the engine; 0 = one per CPU */
-    const char *kernel;   /* of the engine, by name; NULL or "auto" = the best one */
-    const char *api_key;  /* NULL = none: every key is accepted, but only on loopback */
-    bool own_key;         /* make a key, for those who can read SRV_KEY_FILE */
-    bool strict;          /* refuse what the hosted service refuses */
-    const char *faults;   /* file of faults to inject (docs/faults.md), or NULL */
-    size_t memory_bytes;  /* for everything; 0 = three quarters of the machine's */
-    size_t adapter_bytes; /* of those, for samplers' weights; 0 = a sixteenth */
-    int64_t poll_ms;      /* how long a poll is held; 0 = SRV_POLL_MS */
-    bool no_recording;    /* nothing is recorded for the console */
-    bool no_samples;      /* no samples are */
+    unsigned threads;    /* of the engine; 0 = one per CPU */
+    const char *kernel;  /* of the engine, by name; NULL or "auto" = the best one */
+    const char *weights; /* "int8": rounded to 8 bits; NULL or "file" = as in the files */
+    const char *api_key; /* NULL = none: every key is accepted, but only on loopback */
+    bool own_key;        /* make a key, for those who can read SRV_KEY_FILE */
+    bool strict;         /* refuse what the hosted service refuses */
+    const char *faults;  /* file of faults to inject (docs/faults.md), or NULL */
+    size_t memory_bytes; /* for everything; 0 = three quarters of the machine's */
+    size_t adapter_bytes;     /* of those, for samplers' weights; 0 = a sixteenth */
+    int64_t poll_ms;          /* how long a poll is held; 0 = SRV_POLL_MS */
+    bool no_recording;        /* nothing is recorded for the console */
+    bool no_samples;          /* no samples are */
     uint64_t recording_bytes; /* of the recordings; 0 = 256 MiB */
     int64_t recording_days;   /* that they are kept; 0 = 30 */
     size_t piece_rows;   /* tokens of a training request in one piece; 0 = the engine's */

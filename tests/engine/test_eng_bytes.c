@@ -238,6 +238,54 @@ static void test_eng_bytes_of_sampling(void **unused)
     }
 }
 
+/* What a model of this kind takes when it is open; *said is what is counted for it, *most
+ * what opening it took at a time. */
+static size_t open_bytes(bool int8, size_t *said, size_t *most)
+{
+    tiny_spec spec = {.architecture = "Qwen2ForCausalLM",
+                      .hidden = 256,
+                      .intermediate = 512,
+                      .layers = 3,
+                      .heads = 4,
+                      .kv_heads = 4,
+                      .head_dim = 64,
+                      .vocabulary = 3000,
+                      .tied = true,
+                      .bf16 = true,
+                      .bias = true,
+                      .int8 = int8,
+                      .seed = 7};
+    tiny_files files;
+    eng_pool *pool = NULL;
+    failmem_start();
+    tiny_files_init(&files, &spec);
+    assert_int_equal(eng_pool_new(&pool, 1, NULL), TINKC_OK);
+    size_t before = failmem_begin_peak();
+    eng_model *model = tiny_open(pool, &files);
+    *most = failmem_peak_bytes() - before;
+    size_t bytes = failmem_begin_peak() - before;
+    *said = eng_bytes_model(model);
+    eng_model_free(model);
+    eng_pool_free(pool);
+    tiny_files_dispose(&files);
+    assert_int_equal(failmem_stop(), 0);
+    return bytes;
+}
+
+/* int8 takes a bit more than half of bf16, and no bf16 matrix stays; both are counted. */
+static void test_eng_bytes_of_int8_models(void **unused)
+{
+    const size_t embedding = 3000 * 256 * sizeof(uint16_t); /* the largest piece */
+    size_t said[2], most[2], bytes[2];
+    for (size_t i = 0; i < 2; i++) {
+        bytes[i] = open_bytes(i == 1, &said[i], &most[i]);
+        check_bound(said[i], bytes[i] - bytes[i] / 8); /* its blocks round up */
+        assert_true(said[i] < bytes[i] + bytes[i] / 4);
+        assert_true(most[i] < bytes[i] + embedding + 600 * TK_KIB);
+    }
+    assert_true(bytes[1] < bytes[0] * 6 / 10);
+}
+
 /* M-075: every table that a sample may ask for counts, in the engine and in the answer. */
 static void test_eng_bytes_of_scores(void **unused)
 {
@@ -302,6 +350,7 @@ int main(void)
         cmocka_unit_test(test_eng_bytes_of_training),
         cmocka_unit_test(test_eng_bytes_of_long_datums),
         cmocka_unit_test(test_eng_bytes_of_sampling),
+        cmocka_unit_test(test_eng_bytes_of_int8_models),
         cmocka_unit_test(test_eng_bytes_of_scores),
         cmocka_unit_test(test_eng_bytes_of_nonsense),
     };

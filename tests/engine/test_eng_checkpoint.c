@@ -197,6 +197,44 @@ static void test_names(void **unused)
     scene_dispose(&s);
 }
 
+/* The weights' file of a checkpoint or of an export, as text. */
+static bool weights_say(const char *directory, const char *text)
+{
+    char path[512], *bytes = NULL;
+    size_t n = 0;
+    (void)snprintf(path, sizeof(path), "%s/adapter_model.safetensors", directory);
+    assert_int_equal(tk_file_read(&bytes, &n, path, 1 << 20, NULL), TINKC_OK);
+    bool found = memmem(bytes, n, text, strlen(text)) != NULL;
+    tk_free(bytes);
+    return found;
+}
+
+/* A checkpoint says that its base model was rounded; it loads as others do. What is made
+ * for PEFT says nothing, and neither does a checkpoint of other weights. */
+static void test_int8_is_recorded(void **unused)
+{
+    for (size_t int8 = 0; int8 < 2; int8++) {
+        tiny_spec spec = tiny_llama;
+        spec.int8 = int8 == 1;
+        scene s;
+        eng_save_options options = {true, NULL};
+        scene_init(&s, &spec, 1);
+        assert_int_equal(eng_adapter_save(s.adapter, s.at, &options, NULL), TINKC_OK);
+        assert_int_equal(weights_say(s.at, "\"base_precision\":\"INT8\""), int8);
+        eng_adapter *again = NULL;
+        assert_int_equal(eng_adapter_open(&again, s.model, s.at, NULL), TINKC_OK);
+        assert_memory_equal(again->weights, s.adapter->weights,
+                            again->n * sizeof(eng_real));
+        eng_adapter_free(again);
+        remove_directory(s.at);
+        assert_int_equal(eng_adapter_export_peft(s.adapter, s.at, &options, NULL),
+                         TINKC_OK);
+        assert_false(weights_say(s.at, "base_precision"));
+        remove_directory(s.at);
+        scene_dispose(&s);
+    }
+}
+
 /* ---- writing that fails ---- */
 
 /* What could not be loaded is not saved, as after steps with an absurd rate. */
@@ -296,10 +334,15 @@ static void test_allocation_failures(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_continue),       cmocka_unit_test(test_continue_dimuon),
-        cmocka_unit_test(test_weights_only),   cmocka_unit_test(test_open),
-        cmocka_unit_test(test_names),          cmocka_unit_test(test_not_finite),
-        cmocka_unit_test(test_write_failures), cmocka_unit_test(test_allocation_failures),
+        cmocka_unit_test(test_continue),
+        cmocka_unit_test(test_continue_dimuon),
+        cmocka_unit_test(test_weights_only),
+        cmocka_unit_test(test_open),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_int8_is_recorded),
+        cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_write_failures),
+        cmocka_unit_test(test_allocation_failures),
     };
     return cmocka_run_group_tests_name("eng_checkpoint", tests, NULL, NULL);
 }

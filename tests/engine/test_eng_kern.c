@@ -15,6 +15,27 @@
 static float a[ENG_ROWS * MAX_K];
 static float b[MAX_PANELS * MAX_K * ENG_LANES];
 static uint16_t half[MAX_PANELS * MAX_K * ENG_LANES];
+/* int8 panels, and the same weights as floats */
+static char groups[MAX_PANELS * (MAX_K * ENG_LANES + 2 * ENG_SCALE_BYTES)];
+static float whole[MAX_PANELS * MAX_K * ENG_LANES];
+
+/* Random weights from -127 to 127 with scales between 1/256 and 1/128. */
+static void fill_groups(eng_rng *rng)
+{
+    size_t panel = eng_int8_bytes(MAX_K);
+    assert_int_equal(panel * MAX_PANELS, sizeof(groups));
+    for (size_t i = 0; i < TK_ARRAY_LEN(whole); i++) {
+        size_t lane = i % ENG_LANES, k = i / ENG_LANES % MAX_K, in = k % ENG_GROUP;
+        char *group = groups + i / ENG_LANES / MAX_K * panel + eng_int8_bytes(k - in);
+        uint16_t *scale = (uint16_t *)(void *)group + lane;
+        if (in == 0) {
+            *scale = eng_f32_to_bf16((float)(eng_rng_unit(rng) + 1) / 256);
+        }
+        int weight = (int)(eng_rng_next(rng) % 255) - 127;
+        ((int8_t *)group)[ENG_SCALE_BYTES + in * ENG_LANES + lane] = (int8_t)weight;
+        whole[i] = (float)weight * eng_bf16_to_f32(*scale);
+    }
+}
 
 static int set_up(void **unused)
 {
@@ -27,6 +48,7 @@ static int set_up(void **unused)
         half[i] = eng_f32_to_bf16((float)(eng_rng_unit(&rng) - 0.5));
         b[i] = eng_bf16_to_f32(half[i]);
     }
+    fill_groups(&rng);
     return 0;
 }
 
@@ -91,9 +113,10 @@ static void test_tile_values(void **unused)
 
 typedef struct sums {
     float f32[ENG_ROWS * WIDTH], bf16[ENG_ROWS * WIDTH];
+    float int8[ENG_ROWS * WIDTH], whole[ENG_ROWS * WIDTH]; /* the same weights */
 } sums;
 
-/* Both formats of the weights, rows x panels. */
+/* All formats of the weights, rows x panels. */
 static void run_tiles(sums *out, const eng_kern *kern, size_t rows, size_t panels)
 {
     memset(out, 0, sizeof(*out));
@@ -112,10 +135,17 @@ static void run_tiles(sums *out, const eng_kern *kern, size_t rows, size_t panel
     t.b = half;
     t.c = out->bf16;
     kern->tile_bf16(&t);
+    t.b = whole;
+    t.c = out->whole;
+    kern->tile(&t);
+    t.b = groups;
+    t.b_panel = eng_int8_bytes(MAX_K);
+    t.c = out->int8;
+    kern->tile_int8(&t);
 }
 
 /* The chain of an element is the same in a tile of any shape, with bf16 weights, and when
- * the reduction is cut in two. */
+ * the reduction is cut in two; int8 weights give that of the same weights as floats. */
 static void check_chain(const eng_kern *kern)
 {
     static sums s;
@@ -123,6 +153,7 @@ static void check_chain(const eng_kern *kern)
     for (size_t rows = 1; rows <= kern->rows; rows++) {
         for (size_t panels = 1; panels <= MAX_PANELS; panels++) {
             run_tiles(&s, kern, rows, panels);
+            assert_memory_equal(s.int8, s.whole, sizeof(s.int8));
             for (size_t i = 0; i < rows * panels; i++) {
                 size_t r = i / panels, p = i % panels;
                 eng_tile t = {.k = MAX_K,
@@ -219,6 +250,12 @@ static void check_rows_same(const eng_kern *kern)
         assert_memory_equal(up, y, n * sizeof(*up));
         kern->widen(x, half, n);
         assert_memory_equal(x, b, n * sizeof(*x));
+    }
+    float group[ENG_GROUP * ENG_LANES];
+    for (size_t n = 1; n <= ENG_GROUP; n++) {
+        kern->widen_int8(group, (const int8_t *)groups + ENG_SCALE_BYTES,
+                         (const uint16_t *)(const void *)groups, n);
+        assert_memory_equal(group, whole, n * ENG_LANES * sizeof(*group));
     }
 }
 

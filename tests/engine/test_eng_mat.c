@@ -28,28 +28,44 @@ static void fill(float *out, size_t n, uint64_t stream)
     }
 }
 
-static scene *scene_new(unsigned threads, bool bf16)
+static const eng_format formats[] = {ENG_FORMAT_REAL, ENG_FORMAT_BF16, ENG_FORMAT_INT8};
+#define N_FORMATS TK_ARRAY_LEN(formats)
+
+/* Packs [n][k] as it is in the format; int8 rounds it, and the rows become what it holds.
+ */
+static eng_mat pack(float *rows, size_t n, size_t k, eng_format format)
+{
+    size_t bytes, panels = (n + ENG_LANES - 1) / ENG_LANES;
+    assert_true(eng_mat_bytes(&bytes, n, k, format));
+    eng_mat w = {tk_malloc(bytes), n, k, format};
+    assert_non_null(w.panels);
+    if (format == ENG_FORMAT_BF16) {
+        uint16_t *half = tk_array(n * k, sizeof(*half));
+        assert_non_null(half);
+        for (size_t i = 0; i < n * k; i++) {
+            half[i] = eng_f32_to_bf16(rows[i]);
+        }
+        eng_mat_pack_panels(&w, half, ENG_BF16, 0, panels);
+        tk_free(half);
+    } else {
+        eng_mat_pack_panels(&w, rows, ENG_F32, 0, panels);
+    }
+    if (format == ENG_FORMAT_INT8) {
+        matfix_unpack(&w, rows);
+    }
+    return w;
+}
+
+static scene *scene_new(unsigned threads, eng_format format)
 {
     static scene s;
     tk_err err = TK_ERR_INIT;
-    size_t bytes;
     assert_int_equal(eng_pool_new(&s.pool, threads, &err), TINKC_OK);
-    assert_true(eng_mat_bytes(&bytes, N, K, bf16));
-    s.w = (eng_mat){tk_malloc(bytes), N, K, bf16};
-    assert_non_null(s.w.panels);
     fill(s.rows, N * K, 1);
     fill(s.x, ROWS * K, 2);
     fill(s.y, ROWS * N, 3);
     fill(s.bias, N, 4);
-    if (bf16) {
-        uint16_t half[N * K];
-        for (size_t i = 0; i < N * K; i++) {
-            half[i] = eng_f32_to_bf16(s.rows[i]);
-        }
-        eng_mat_pack_panels(&s.w, half, ENG_BF16, 0, (N + 15) / 16);
-    } else {
-        eng_mat_pack_panels(&s.w, s.rows, ENG_F32, 0, (N + 15) / 16);
-    }
+    s.w = pack(s.rows, N, K, format);
     return &s;
 }
 
@@ -174,9 +190,9 @@ static void test_products(void **unused)
     static const unsigned threads[] = {1, 2, 7};
     const char *name;
     for (size_t table = 0; (name = eng_kern_name(table)) != NULL; table++) {
-        for (size_t i = 0; i < TK_ARRAY_LEN(threads) * 2; i++) {
+        for (size_t i = 0; i < TK_ARRAY_LEN(threads) * N_FORMATS; i++) {
             assert_true(eng_kern_select(name));
-            scene *s = scene_new(threads[i / 2], i % 2 == 1);
+            scene *s = scene_new(threads[i / N_FORMATS], formats[i % N_FORMATS]);
             check_forward(s);
             check_back(s);
             check_outer(s);
@@ -193,8 +209,8 @@ static void test_back_over_many_outputs(void **unused)
     eng_pool *pool = NULL;
     size_t bytes;
     assert_int_equal(eng_pool_new(&pool, 2, NULL), TINKC_OK);
-    assert_true(eng_mat_bytes(&bytes, MANY, INPUTS, false));
-    eng_mat w = {tk_malloc(bytes), MANY, INPUTS, false};
+    assert_true(eng_mat_bytes(&bytes, MANY, INPUTS, ENG_FORMAT_REAL));
+    eng_mat w = {tk_malloc(bytes), MANY, INPUTS, ENG_FORMAT_REAL};
     fill(rows, MANY * INPUTS, 1);
     fill(y, ROWS_HERE * MANY, 2);
     eng_mat_pack_reals(&w, rows);
@@ -213,50 +229,59 @@ static void test_back_over_many_outputs(void **unused)
     eng_pool_free(pool);
 }
 
+enum { BLOCK_ROWS = 190, BLOCK_INPUTS = 600, BLOCK_OUTPUTS = 530 };
+
+/* One table, one format: each row has the bits that it has alone. */
+static void check_blocks(eng_pool *pool, const eng_mat *w, const float *x, float *y)
+{
+    static float one[BLOCK_OUTPUTS];
+    eng_mul m = {.w = w,
+                 .x = x,
+                 .ldx = BLOCK_INPUTS,
+                 .rows = BLOCK_ROWS,
+                 .y = y,
+                 .ldy = BLOCK_OUTPUTS};
+    assert_int_equal(eng_mul_run(pool, &m, NULL), TINKC_OK);
+    m.rows = 1;
+    m.y = one;
+    for (size_t row = 0; row < BLOCK_ROWS; row += 63) {
+        m.x = x + row * BLOCK_INPUTS;
+        assert_int_equal(eng_mul_run(pool, &m, NULL), TINKC_OK);
+        assert_memory_equal(one, y + row * BLOCK_OUTPUTS, sizeof(one));
+    }
+}
+
 /* More inputs, columns and rows than are computed at a time: a row has the bits that it
- * has alone, in both formats, and all tables but the generic one agree. */
+ * has alone. A narrow format gives the bits of the same weights as eng_real, and all
+ * tables but the generic one agree. */
 static void test_forward_over_blocks(void **unused)
 {
-    enum { MANY = 190, INPUTS = 600, OUTPUTS = 530 };
-    static float rows[OUTPUTS * INPUTS], x[MANY * INPUTS], one[OUTPUTS];
-    static float y[MANY * OUTPUTS], fused[MANY * OUTPUTS];
-    static uint16_t half[OUTPUTS * INPUTS];
+    static float rows[BLOCK_OUTPUTS * BLOCK_INPUTS], x[BLOCK_ROWS * BLOCK_INPUTS];
+    static float y[2][BLOCK_ROWS * BLOCK_OUTPUTS], fused[BLOCK_ROWS * BLOCK_OUTPUTS];
     eng_pool *pool = NULL;
     const char *name;
-    bool have = false;
-    fill(rows, OUTPUTS * INPUTS, 6);
-    fill(x, MANY * INPUTS, 7);
-    for (size_t i = 0; i < OUTPUTS * INPUTS; i++) {
-        half[i] = eng_f32_to_bf16(rows[i]);
-    }
+    fill(x, BLOCK_ROWS * BLOCK_INPUTS, 7);
     assert_int_equal(eng_pool_new(&pool, 2, NULL), TINKC_OK);
-    for (size_t i = 0; (name = eng_kern_name(i / 2)) != NULL; i++) {
-        size_t bytes;
-        bool bf16 = i % 2 == 1;
-        assert_true(eng_kern_select(name));
-        assert_true(eng_mat_bytes(&bytes, OUTPUTS, INPUTS, bf16));
-        eng_mat w = {tk_malloc(bytes), OUTPUTS, INPUTS, bf16};
-        assert_non_null(w.panels);
-        eng_mat_pack_panels(&w, bf16 ? (const void *)half : rows,
-                            bf16 ? ENG_BF16 : ENG_F32, 0, (OUTPUTS + 15) / 16);
-        eng_mul m = {
-            .w = &w, .x = x, .ldx = INPUTS, .rows = MANY, .y = y, .ldy = OUTPUTS};
-        assert_int_equal(eng_mul_run(pool, &m, NULL), TINKC_OK);
-        m.rows = 1;
-        m.y = one;
-        for (size_t row = 0; row < MANY; row += 63) {
-            m.x = x + row * INPUTS;
-            assert_int_equal(eng_mul_run(pool, &m, NULL), TINKC_OK);
-            assert_memory_equal(one, y + row * OUTPUTS, sizeof(one));
-        }
-        if (strcmp(name, "generic") != 0) {
-            if (!have) {
-                memcpy(fused, y, sizeof(fused));
-                have = true;
+    for (size_t f = 1; f < N_FORMATS; f++) {
+        fill(rows, BLOCK_OUTPUTS * BLOCK_INPUTS, 6);
+        eng_mat w[] = {pack(rows, BLOCK_OUTPUTS, BLOCK_INPUTS, formats[f]),
+                       pack(rows, BLOCK_OUTPUTS, BLOCK_INPUTS, ENG_FORMAT_REAL)};
+        bool have = false;
+        for (size_t i = 0; (name = eng_kern_name(i)) != NULL; i++) {
+            assert_true(eng_kern_select(name));
+            check_blocks(pool, &w[0], x, y[0]);
+            check_blocks(pool, &w[1], x, y[1]);
+            assert_memory_equal(y[0], y[1], sizeof(y[0]));
+            if (strcmp(name, "generic") != 0) {
+                if (!have) {
+                    memcpy(fused, y[0], sizeof(fused));
+                    have = true;
+                }
+                assert_memory_equal(fused, y[0], sizeof(fused));
             }
-            assert_memory_equal(fused, y, sizeof(fused));
         }
-        tk_free(w.panels);
+        tk_free(w[0].panels);
+        tk_free(w[1].panels);
     }
     eng_pool_free(pool);
 }
@@ -274,8 +299,8 @@ static void test_back_over_blocks(void **unused)
     bool have = false;
     fill(rows, OUTPUTS * INPUTS, 6);
     fill(d, MANY * OUTPUTS, 8);
-    assert_true(eng_mat_bytes(&bytes, OUTPUTS, INPUTS, false));
-    eng_mat w = {tk_malloc(bytes), OUTPUTS, INPUTS, false};
+    assert_true(eng_mat_bytes(&bytes, OUTPUTS, INPUTS, ENG_FORMAT_REAL));
+    eng_mat w = {tk_malloc(bytes), OUTPUTS, INPUTS, ENG_FORMAT_REAL};
     assert_non_null(w.panels);
     eng_mat_pack_reals(&w, rows);
     for (size_t i = 0; (name = eng_kern_name(i / 3)) != NULL; i++) {
@@ -309,18 +334,53 @@ static void test_back_over_blocks(void **unused)
     tk_free(w.panels);
 }
 
+/* The input gradient of an int8 matrix has the bits of the same weights as eng_real, in
+ * groups of inputs and over more outputs than are transposed at a time. */
+static void test_int8_back_equals_reals(void **unused)
+{
+    enum { MANY = 100, INPUTS = 605, OUTPUTS = 530 };
+    static float rows[OUTPUTS * INPUTS], d[MANY * OUTPUTS], out[2][MANY * INPUTS];
+    eng_pool *pool = NULL;
+    const char *name;
+    fill(rows, OUTPUTS * INPUTS, 6);
+    fill(d, MANY * OUTPUTS, 8);
+    assert_int_equal(eng_pool_new(&pool, 2, NULL), TINKC_OK);
+    eng_mat w[] = {pack(rows, OUTPUTS, INPUTS, ENG_FORMAT_INT8),
+                   pack(rows, OUTPUTS, INPUTS, ENG_FORMAT_REAL)};
+    for (size_t i = 0; (name = eng_kern_name(i)) != NULL; i++) {
+        assert_true(eng_kern_select(name));
+        for (size_t f = 0; f < 2; f++) {
+            eng_mul m = {.w = &w[f],
+                         .x = d,
+                         .ldx = OUTPUTS,
+                         .rows = MANY,
+                         .y = out[f],
+                         .ldy = INPUTS};
+            assert_int_equal(eng_mul_back_run(pool, &m, NULL), TINKC_OK);
+        }
+        assert_memory_equal(out[0], out[1], sizeof(out[0]));
+    }
+    tk_free(w[0].panels);
+    tk_free(w[1].panels);
+    eng_pool_free(pool);
+}
+
 static void test_unpack_inverts_pack(void **unused)
 {
-    for (size_t bf16 = 0; bf16 < 2; bf16++) {
-        scene *s = scene_new(1, bf16 == 1);
+    for (size_t f = 0; f < N_FORMATS; f++) {
+        scene *s = scene_new(1, formats[f]);
         float back[N * K];
         matfix_unpack(&s->w, back);
         assert_memory_equal(back, s->rows, sizeof(back));
         scene_free(s);
     }
     size_t bytes;
-    assert_false(eng_mat_bytes(&bytes, SIZE_MAX / 8, 64, false));
-    assert_false(eng_mat_bytes(&bytes, SIZE_MAX - 3, 1, true));
+    assert_false(eng_mat_bytes(&bytes, SIZE_MAX / 8, 64, ENG_FORMAT_REAL));
+    assert_false(eng_mat_bytes(&bytes, SIZE_MAX - 3, 1, ENG_FORMAT_BF16));
+    assert_false(eng_mat_bytes(&bytes, SIZE_MAX - 3, 1, ENG_FORMAT_INT8));
+    assert_false(eng_mat_bytes(&bytes, 1, SIZE_MAX - 3, ENG_FORMAT_INT8));
+    assert_true(eng_mat_bytes(&bytes, 17, 65, ENG_FORMAT_INT8)); /* 2 panels, 2 groups */
+    assert_int_equal(bytes, 2 * (65 * 16 + 2 * 32));
 }
 
 int main(void)
@@ -330,6 +390,7 @@ int main(void)
         cmocka_unit_test(test_back_over_many_outputs),
         cmocka_unit_test(test_forward_over_blocks),
         cmocka_unit_test(test_back_over_blocks),
+        cmocka_unit_test(test_int8_back_equals_reals),
         cmocka_unit_test(test_unpack_inverts_pack),
     };
     return cmocka_run_group_tests_name("eng_mat", tests, NULL, NULL);

@@ -9,6 +9,7 @@
 #include "engine/eng_head.h"
 #include "engine/support/tiny.h"
 #include "support/failmem.h"
+#include "support/matfix.h"
 #include "support/test.h"
 
 static eng_pool *pool;
@@ -78,7 +79,7 @@ static bool open_directory(void *user)
 {
     tk_err err = TK_ERR_INIT;
     eng_model *model = NULL;
-    bool ok = eng_model_open(&model, pool, user, &err) == TINKC_OK;
+    bool ok = eng_model_open(&model, pool, user, ENG_WEIGHTS_FILE, &err) == TINKC_OK;
     assert_true(ok || err.code == TINKC_E_NOMEM);
     eng_model_free(model);
     return ok;
@@ -101,7 +102,8 @@ static void test_file_is_cut_under_the_model(void **unused)
         tiny_files_init(&files, &spec);
         write_file(directory, "config.json", &files.config);
         write_file(directory, "model.safetensors", &files.weights);
-        assert_int_equal(eng_model_open(&model, pool, directory, &err), TINKC_OK);
+        assert_int_equal(eng_model_open(&model, pool, directory, ENG_WEIGHTS_FILE, &err),
+                         TINKC_OK);
         logits_of(model, before);
         (void)snprintf(path, sizeof(path), "%s/model.safetensors", directory);
         assert_int_equal(truncate(path, 0), 0);
@@ -124,15 +126,18 @@ static void test_directory_equals_memory(void **unused)
     tiny_files_init(&files, &tiny_llama);
     tk_err err = TK_ERR_INIT;
     eng_model *model = NULL, *other = tiny_open(pool, &files);
-    assert_int_equal(eng_model_open(&model, pool, directory, &err), TINKC_E_MISSING);
+    assert_int_equal(eng_model_open(&model, pool, directory, ENG_WEIGHTS_FILE, &err),
+                     TINKC_E_MISSING);
     assert_non_null(strstr(err.message, "config.json"));
     write_file(directory, "config.json", &files.config);
     tk_err_clear(&err);
-    assert_int_equal(eng_model_open(&model, pool, directory, &err), TINKC_E_MISSING);
+    assert_int_equal(eng_model_open(&model, pool, directory, ENG_WEIGHTS_FILE, &err),
+                     TINKC_E_MISSING);
     assert_null(model);
     write_file(directory, "model.safetensors", &files.weights);
     tk_err_clear(&err);
-    assert_int_equal(eng_model_open(&model, pool, directory, &err), TINKC_OK);
+    assert_int_equal(eng_model_open(&model, pool, directory, ENG_WEIGHTS_FILE, &err),
+                     TINKC_OK);
     assert_true(failmem_sweep(open_directory, directory, 1) > 10);
     float one[64], two[64];
     logits_of(model, one);
@@ -172,7 +177,8 @@ static void test_bf16_equals_widened(void **unused)
         memcpy(to + 4 * i, &value, sizeof(value));
     }
     eng_model *model = tiny_open(pool, &files), *other = tiny_open(pool, &wide);
-    assert_true(model->head.bf16 && !other->head.bf16);
+    assert_int_equal(model->head.format, ENG_FORMAT_BF16);
+    assert_int_equal(other->head.format, ENG_FORMAT_REAL);
     float one[64], two[64];
     logits_of(model, one);
     logits_of(other, two);
@@ -183,6 +189,59 @@ static void test_bf16_equals_widened(void **unused)
     eng_model_free(other);
     tiny_files_dispose(&files);
     tiny_files_dispose(&wide);
+}
+
+/* An int8 model gives the bits of one whose file has the rounded weights as f32: nothing
+ * else is rounded. `tied`: the embedding is the head, and rounded like it. */
+static void check_int8(bool tied)
+{
+    tiny_spec spec = tiny_qwen3;
+    spec.tied = tied;
+    spec.bf16 = spec.int8 = true;
+    tiny_files files, wide;
+    tiny_files_init(&files, &spec);
+    spec.bf16 = spec.int8 = false;
+    tiny_files_init(&wide, &spec);
+    eng_model *model = tiny_open(pool, &files), *other = tiny_open(pool, &wide);
+    eng_model_info info;
+    float one[64], two[64];
+    eng_model_get_info(model, &info);
+    assert_string_equal(info.precision, "INT8");
+    assert_int_equal(model->head.format, ENG_FORMAT_INT8);
+    assert_true((model->embed == NULL) == tied);
+    for (size_t i = 0; i < spec.layers * ENG_N_LINEAR + 1; i++) {
+        bool head = i == spec.layers * ENG_N_LINEAR;
+        eng_mat *from = head ? &model->head : &model->layers[i / 7].w[i % 7];
+        eng_mat *to = head ? &other->head : &other->layers[i / 7].w[i % 7];
+        float rows[4096];
+        assert_true(from->n * from->k <= TK_ARRAY_LEN(rows));
+        matfix_unpack(from, rows);
+        eng_mat_pack_reals(to, rows);
+    }
+    for (size_t i = 0; i < spec.layers; i++) { /* vectors are as in the file of bf16 */
+        other->layers[i].norm_in = model->layers[i].norm_in;
+        other->layers[i].norm_post = model->layers[i].norm_post;
+        other->layers[i].q_norm = model->layers[i].q_norm;
+        other->layers[i].k_norm = model->layers[i].k_norm;
+    }
+    other->norm = model->norm;
+    other->embed = model->embed;
+    other->embed_dtype = model->embed_dtype;
+    logits_of(model, one);
+    logits_of(other, two);
+    assert_memory_equal(one, two, spec.vocabulary * sizeof(float));
+    tk_err err = TK_ERR_INIT;
+    assert_int_equal(eng_model_thaw(model, &err), TINKC_E_UNSUPPORTED);
+    eng_model_free(model);
+    eng_model_free(other);
+    tiny_files_dispose(&files);
+    tiny_files_dispose(&wide);
+}
+
+static void test_int8_equals_rounded(void **unused)
+{
+    check_int8(false);
+    check_int8(true);
 }
 
 /* Replaces the first occurrence of `from` in the header by as many bytes. */
@@ -230,6 +289,13 @@ static void test_wrong_tensors_are_named(void **unused)
     refused(&tiny_llama, "\"shape\":[40,24]", "\"shape\":[960]  ", TINKC_E_DECODE,
             "expected shape [40, 24]");
     refused(&tiny_llama, "F32\"", "I32\"", TINKC_E_UNSUPPORTED, "dtype I32");
+    tiny_spec int8 = tiny_llama; /* the same when they would be rounded */
+    int8.int8 = true;
+    refused(&int8, "layers.1.mlp.up_proj", "layers.1.mlp.xx_proj", TINKC_E_DECODE,
+            "layers.1.mlp.up_proj.weight is missing");
+    refused(&int8, "\"shape\":[40,24]", "\"shape\":[24,40]", TINKC_E_DECODE,
+            "expected shape [40, 24]");
+    refused(&int8, "F32\"", "I32\"", TINKC_E_UNSUPPORTED, "dtype I32");
 }
 
 static void test_bad_numbers_are_named(void **unused)
@@ -240,12 +306,15 @@ static void test_bad_numbers_are_named(void **unused)
         tiny_files_init(&files, &tiny_llama);
         /* the last tensor is lm_head: its last number */
         memcpy(files.weights.p + files.weights.n - 4, &bad[i], 4);
-        eng_model_memory memory = tiny_memory(&files);
-        eng_model *model = NULL;
-        tk_err err = TK_ERR_INIT;
-        assert_int_equal(eng_model_open_memory(&model, pool, &memory, &err),
-                         TINKC_E_INVALID);
-        assert_non_null(strstr(err.message, "lm_head.weight: value 887"));
+        for (size_t held = 0; held < 2; held++) {
+            files.held = held == 0 ? ENG_WEIGHTS_FILE : ENG_WEIGHTS_INT8;
+            eng_model_memory memory = tiny_memory(&files);
+            eng_model *model = NULL;
+            tk_err err = TK_ERR_INIT;
+            assert_int_equal(eng_model_open_memory(&model, pool, &memory, &err),
+                             TINKC_E_INVALID);
+            assert_non_null(strstr(err.message, "lm_head.weight: value 887"));
+        }
         tiny_files_dispose(&files);
     }
 }
@@ -274,6 +343,8 @@ static void test_allocation_failures(void **unused)
     tiny_files files;
     tiny_files_init(&files, &tiny_qwen3);
     assert_true(failmem_sweep(scenario, &files, 1) > 10);
+    files.held = ENG_WEIGHTS_INT8;
+    assert_true(failmem_sweep(scenario, &files, 1) > 10);
     tiny_files_dispose(&files);
 }
 
@@ -284,6 +355,7 @@ int main(void)
         cmocka_unit_test(test_directory_equals_memory),
         cmocka_unit_test(test_file_is_cut_under_the_model),
         cmocka_unit_test(test_bf16_equals_widened),
+        cmocka_unit_test(test_int8_equals_rounded),
         cmocka_unit_test(test_wrong_tensors_are_named),
         cmocka_unit_test(test_bad_numbers_are_named),
         cmocka_unit_test(test_allocation_failures),

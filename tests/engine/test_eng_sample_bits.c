@@ -1,6 +1,7 @@
-/* Bits of sampling, on each kernel table and with 1, 2 and 7 threads: a sampled token's
- * log-probability is the one that training computes and that a prompt gets; a request
- * brings the same alone, among others, and whatever the size of a prefill chunk. */
+/* Bits of sampling, on each kernel table, with bf16 and int8 weights and 1, 2 and 7
+ * threads: a sampled token's log-probability is the one that training computes and that
+ * a prompt gets; a request brings the same alone, among others, and whatever the size of
+ * a prefill chunk. */
 #include "engine/support/sampling.h"
 
 #include "engine/eng_kern.h"
@@ -180,16 +181,14 @@ static void check_together(scene *s, const crowd *c, const reply *alone)
     }
 }
 
-static void check_table(const char *name)
+static void check_weights(const char *name, bool int8)
 {
     static const unsigned threads[] = {7, 1, 2};
     static const size_t chunks[] = {512, 1, 7, 64, 100};
     static reply reference[REQUESTS], replies[REQUESTS];
     static crowd c;
-    if (!eng_kern_select(name)) {
-        print_message("no %s on this machine\n", name);
-        return;
-    }
+    tiny_spec held = spec;
+    held.int8 = int8;
     /* The plain C twin is slow: fewer cases. */
     size_t stride = strcmp(name, "fma") == 0 ? 3 : TEST_TSAN_STRIDE(3);
     for (size_t t = 0; t < TK_ARRAY_LEN(threads); t += stride) {
@@ -198,7 +197,7 @@ static void check_table(const char *name)
             config.prefill_chunk = chunks[k];
             config.max_sequences = k == 3 ? 2 : 64;
             scene s;
-            scene_init(&s, &spec, threads[t], &config);
+            scene_init(&s, &held, threads[t], &config);
             crowd_init(&c, &s);
             if (k == 0) {
                 check_alone(&s, &c, t == 0 ? reference : replies);
@@ -210,6 +209,16 @@ static void check_table(const char *name)
             scene_dispose(&s);
         }
     }
+}
+
+static void check_table(const char *name)
+{
+    if (!eng_kern_select(name)) {
+        print_message("no %s on this machine\n", name);
+        return;
+    }
+    check_weights(name, false);
+    check_weights(name, true);
 }
 
 static void test_bits_generic(void **unused)

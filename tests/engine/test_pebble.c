@@ -26,7 +26,8 @@ static int open_scene(void **state)
     assert_true(eng_kern_select("generic"));
     assert_int_equal(tk_tok_load(&s->tok, PEBBLE "/tokenizer.json", &err), TINKC_OK);
     assert_int_equal(eng_pool_new(&s->pool, 1, &err), TINKC_OK);
-    assert_int_equal(eng_model_open(&s->model, s->pool, PEBBLE, &err), TINKC_OK);
+    assert_int_equal(eng_model_open(&s->model, s->pool, PEBBLE, ENG_WEIGHTS_FILE, &err),
+                     TINKC_OK);
     *state = s;
     return 0;
 }

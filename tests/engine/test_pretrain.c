@@ -163,8 +163,9 @@ static void test_pretrain_exports(void **unused)
     (void)train(&s, 3);
     assert_int_equal(pre_files_export(&s.net, directory, &err), TINKC_OK);
     eng_model *model = NULL;
-    assert_int_equal(eng_model_open(&model, s.net.shards[0].pool, directory, &err),
-                     TINKC_OK);
+    assert_int_equal(
+        eng_model_open(&model, s.net.shards[0].pool, directory, ENG_WEIGHTS_FILE, &err),
+        TINKC_OK);
     for (size_t i = 0; i < s.net.n; i++) {
         s.net.weights[i] = eng_bf16_to_f32(eng_f32_to_bf16(s.net.weights[i]));
     }

@@ -485,7 +485,9 @@ int main(int argc, char **argv)
     read_request(&t, argv[1]);
     must(eng_pool_new(&t.pool, (unsigned)number(t.request, "threads"), &err), "pool",
          &err);
-    must(eng_model_open(&t.model, t.pool, text(t.request, "model"), &err), "model", &err);
+    must(eng_model_open(&t.model, t.pool, text(t.request, "model"), ENG_WEIGHTS_FILE,
+                        &err),
+         "model", &err);
     open_adapter(&t);
     tk_json_begin_object(&t.w);
     if (tk_json_get(t.request, "greedy") != NULL) {

@@ -199,7 +199,7 @@ static tinkc_code run(report *r, const char *directory, const char *text, tk_err
         code = eng_pool_new(&r->pool, 1, err);
     }
     if (code == TINKC_OK) {
-        code = eng_model_open(&r->model, r->pool, directory, err);
+        code = eng_model_open(&r->model, r->pool, directory, ENG_WEIGHTS_FILE, err);
     }
     if (code == TINKC_OK) {
         code = print_loss(r, text, err);

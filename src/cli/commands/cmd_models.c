@@ -106,8 +106,8 @@ const cmd_spec cmd_models = {
     .operands = "",
     .help = "List the models that the server offers.",
     .more =
-        "Parameters, precision of the files and source (embedded, or a directory) are\n"
-        "known of the models of 'tinkc serve'; '-' elsewhere.",
+        "Parameters, precision of the files (INT8: rounded) and source (embedded, or a\n"
+        "directory) are known of the models of 'tinkc serve'; '-' elsewhere.",
     .ask = models,
 };
 

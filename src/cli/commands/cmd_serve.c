@@ -157,6 +157,7 @@ static int read_options(serve *s, const cmd_args *args)
     o->aliases = s->aliases;
     o->threads = (unsigned)threads;
     o->kernel = cmd_text(args, "kernel", NULL);
+    o->weights = cmd_text(args, "weights", NULL);
     o->api_key = cmd_text(args, "api-key", NULL);
     o->faults = cmd_text(args, "faults", NULL);
     o->no_recording = cmd_has(args, "no-recording");
@@ -294,6 +295,8 @@ static const cmd_option options[] = {
     {"kernel", 0, CMD_TEXT, "NAME",
      "Instructions to compute with: auto, avx512, avx2, neon, fma or generic (auto).",
      false},
+    {"weights", 0, CMD_TEXT, "NAME",
+     "How models are held: file, or int8 for half of bf16's memory (file).", false},
     {"memory", 0, CMD_TEXT, "SIZE",
      "Memory for models and requests, as 512M or 8G (3/4 of the machine's).", false},
     {"api-key", 0, CMD_SECRET, "KEY", "Key that clients must send (tml-...).", false},

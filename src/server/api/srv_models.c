@@ -18,7 +18,7 @@ typedef struct served_model {
     tk_f_str model_name;
     tk_f_i64 max_context_length;
     tk_f_i64 parameters;
-    tk_f_str precision; /* of the files */
+    tk_f_str precision; /* of the files, or INT8 */
     tk_f_str source;    /* "embedded", or the directory */
 } served_model;
 

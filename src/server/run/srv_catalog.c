@@ -91,8 +91,8 @@ static tinkc_code open_embedded(srv_catalog *catalog, const char *data, tk_err *
     srv_embed_get(&embed);
     srv_base *base = &catalog->bases[catalog->n_bases++];
     base->is_embedded = true;
-    const eng_model_memory memory = {embed.config, embed.generation_config,
-                                     embed.weights};
+    const eng_model_memory memory = {embed.config, embed.generation_config, embed.weights,
+                                     catalog->weights};
     base->name = tk_strdup(SRV_EMBED_NAME);
     if (base->name == NULL) {
         return tk_err_nomem(err);
@@ -112,7 +112,7 @@ out:
 }
 
 /* Returns the size of the directory's weights, as far as they can be seen. */
-static size_t weight_bytes(const char *dir)
+static size_t file_bytes(const char *dir)
 {
     size_t total = 0;
     DIR *list = opendir(dir);
@@ -132,10 +132,22 @@ static size_t weight_bytes(const char *dir)
     return total;
 }
 
-/* Reads the model and its tokenizer from its directory. */
-static tinkc_code open_files(srv_base *base, eng_pool *pool, tk_err *err)
+/* Returns what the weights will take, as far as it can be told. */
+static size_t weight_bytes(const char *dir, eng_weights weights)
 {
-    tinkc_code code = eng_model_open(&base->model, pool, base->tokenizer_dir, err);
+    tk_err ignored = TK_ERR_INIT; /* opening the model finds and says the same */
+    size_t bytes = 0;
+    bool same = weights == ENG_WEIGHTS_FILE ||
+                eng_model_measure(&bytes, dir, weights, &ignored) != TINKC_OK;
+    return same ? file_bytes(dir) : bytes;
+}
+
+/* Reads the model and its tokenizer from its directory. */
+static tinkc_code open_files(srv_base *base, eng_pool *pool, eng_weights weights,
+                             tk_err *err)
+{
+    tinkc_code code =
+        eng_model_open(&base->model, pool, base->tokenizer_dir, weights, err);
     if (code != TINKC_OK) {
         return code;
     }
@@ -159,14 +171,16 @@ static tinkc_code open_directory(srv_catalog *catalog, const srv_pair *pair,
         return tk_err_nomem(err);
     }
     tinkc_code code = absolute(&base->tokenizer_dir, pair->value, err);
-    size_t bytes = code == TINKC_OK ? weight_bytes(base->tokenizer_dir) : 0;
+    size_t bytes =
+        code == TINKC_OK ? weight_bytes(base->tokenizer_dir, catalog->weights) : 0;
     if (bytes > memory) { /* before they are read */
         return tk_err_set(err, TINKC_E_CONFIG,
                           "the weights of the model %s have %zu MiB; the server's memory "
                           "is %zu MiB (--memory)",
                           pair->name, bytes / TK_MIB, memory / TK_MIB);
     }
-    return code == TINKC_OK ? open_files(base, catalog->pool, err) : code;
+    return code == TINKC_OK ? open_files(base, catalog->pool, catalog->weights, err)
+                            : code;
 }
 
 /* ---- later ---- */
@@ -185,7 +199,7 @@ static tinkc_code open_beside(srv_base *base, srv_catalog *catalog, tk_err *err)
         return code;
     }
     eng_pool_set_stop(pool, is_stopped, catalog->pool);
-    code = open_files(base, pool, err);
+    code = open_files(base, pool, catalog->weights, err);
     if (code == TINKC_OK) {
         eng_model_set_pool(base->model, catalog->pool);
     }
@@ -276,10 +290,24 @@ static tinkc_code choose_kernel(const char *name, tk_err *err)
                       have);
 }
 
+static tinkc_code choose_weights(srv_catalog *catalog, const char *name, tk_err *err)
+{
+    bool int8 = name != NULL && strcmp(name, "int8") == 0;
+    if (name != NULL && !int8 && strcmp(name, "file") != 0) {
+        return tk_err_set(err, TINKC_E_CONFIG,
+                          "there are no weights \"%s\": it is file or int8", name);
+    }
+    catalog->weights = int8 ? ENG_WEIGHTS_INT8 : ENG_WEIGHTS_FILE;
+    return TINKC_OK;
+}
+
 static tinkc_code fill(srv_catalog *catalog, const srv_options *options, size_t memory,
                        tk_err *err)
 {
     tinkc_code code = choose_kernel(options->kernel, err);
+    if (code == TINKC_OK) {
+        code = choose_weights(catalog, options->weights, err);
+    }
     if (code == TINKC_OK) {
         code = eng_pool_new(&catalog->pool, options->threads, err);
     }

@@ -27,16 +27,17 @@ typedef struct srv_name { /* one name that clients may use */
 
 typedef struct srv_catalog {
     eng_pool *pool;
-    srv_base *bases; /* room for max_bases: they do not move */
+    eng_weights weights; /* how all models hold their matrices */
+    srv_base *bases;     /* room for max_bases: they do not move */
     size_t n_bases, max_bases;
     srv_name *names; /* models first, then aliases, then what was loaded later */
     size_t max_names;
     atomic_size_t n_names; /* the last thing that is written */
 } srv_catalog;
 
-/* Opens the models, and unpacks the embedded tokenizer under `data`. TINKC_E_CONFIG for a
- * name that is used twice, an alias of no model, or weights larger than `memory` bytes;
- * else the errors of a model's files. */
+/* Opens the models, and unpacks the embedded tokenizer under `data`. TINKC_E_CONFIG for
+ * a name that is used twice, an alias of no model, an unknown kind of weights, or
+ * weights larger than `memory` bytes; else the errors of a model's files. */
 TK_NODISCARD tinkc_code srv_catalog_new(srv_catalog **out, const srv_options *options,
                                         size_t memory, tk_err *err);
 void srv_catalog_free(srv_catalog *catalog); /* accepts NULL */

@@ -47,7 +47,8 @@ static tinkc_code open_base(srv_base **out, srv *server, const srv_pair *pair,
 {
     size_t bytes = 0;
     srv_base *base = NULL;
-    tinkc_code code = eng_model_measure(&bytes, pair->value, err);
+    tinkc_code code =
+        eng_model_measure(&bytes, pair->value, server->catalog->weights, err);
     if (code != TINKC_OK) {
         return code;
     }

@@ -99,6 +99,76 @@ static void test_serve_kernel(void **state)
     program_close(&p);
 }
 
+static const char *const train_args[] = {
+    TINKC_PROGRAM, "train", "d.jsonl", "--model", "tinkc/pebble-llama-2m",
+    "--steps",     "3",     "--rank",  "2",       "--restart",
+    NULL};
+
+/* The number of bytes of models that the server counts. */
+static double model_bytes(const program *p)
+{
+    httpget_response response;
+    const char *port = strrchr(p->out.p, ':');
+    const httpget_request request = {.target = "/metrics"};
+    assert_non_null(port);
+    assert_int_equal(httpget_once((int)strtoul(port + 1, NULL, 10), &request, &response),
+                     HTTPGET_OK);
+    const char *at = strstr(response.body.p, "tinkc_memory_bytes{part=\"models\"} ");
+    assert_non_null(at);
+    double bytes = strtod(strchr(at, ' '), NULL);
+    httpget_response_dispose(&response);
+    return bytes;
+}
+
+/* Starts a server with these weights, trains and samples with its models, and returns
+ * what it counts for them. */
+static double serve_weights(program *p, const char *weights, const char *precision)
+{
+    program q;
+    char url[96], wanted[64];
+    program_open(&q, TINKC_PROGRAM);
+    program_write_file(&q, "d.jsonl",
+                       "{\"prompt\":\"One, two,\",\"completion\":\" three\"}\n");
+    program_start(p, PROGRAM_ARGS("serve", "--port", "0", "small", "--weights", weights));
+    assert_true(program_wait_text(p, false, "listening on "));
+    assert_true(program_wait_text(p, false, "\n"));
+    read_url(url, p);
+    program_env(&q, url);
+    program_run(&q, PROGRAM_ARGS("models", "--format", "json"));
+    (void)snprintf(wanted, sizeof(wanted), "\"precision\": \"%s\"", precision);
+    const char *first = strstr(q.out.p, wanted); /* the embedded one and that of a file */
+    assert_non_null(first);
+    assert_non_null(strstr(first + 1, wanted));
+    program_run(&q, train_args + 1);
+    assert_int_equal(q.code, 0);
+    assert_true(program_said(&q.err, "step 3/3"));
+    program_run(&q, PROGRAM_ARGS("sample", "-m", "small", "--max-tokens", "2", "One,"));
+    assert_int_equal(q.code, 0);
+    double bytes = model_bytes(p);
+    assert_int_equal(kill(p->pid, SIGTERM), 0);
+    program_end(p);
+    assert_int_equal(p->code, 0);
+    program_close(&q);
+    return bytes;
+}
+
+/* --weights int8: all models are held so, say so, train and sample, and take less of the
+ * memory; another word is refused with those that there are. */
+static void test_serve_weights(void **state)
+{
+    program p;
+    program_open(&p, TINKC_PROGRAM);
+    dirfix_make(&p, "small");
+    program_run(&p, PROGRAM_ARGS("serve", "--port", "0", "--weights", "int4"));
+    assert_int_equal(p.code, 1);
+    assert_true(
+        program_said(&p.err, "there are no weights \"int4\": it is file or int8"));
+    double file = serve_weights(&p, "file", "BF16");
+    double int8 = serve_weights(&p, "int8", "INT8");
+    assert_true(int8 > 1e6 && int8 < 0.9 * file);
+    program_close(&p);
+}
+
 static void test_serve_bad_directories(void **state)
 {
     program p;
@@ -186,6 +256,7 @@ int main(void)
         cmocka_unit_test(test_serve_memory),
         cmocka_unit_test(test_serve_directories),
         cmocka_unit_test(test_serve_kernel),
+        cmocka_unit_test(test_serve_weights),
         cmocka_unit_test(test_serve_bad_directories),
         cmocka_unit_test(test_serve_verbose),
         cmocka_unit_test(test_serve_empty_key),

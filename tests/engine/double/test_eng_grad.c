@@ -317,6 +317,20 @@ static void check_gspo(double low, double high, bool whole)
     scene_dispose(&s);
 }
 
+/* Groups of more than 64 inputs, with int8 weights: their gradient is that of the weights
+ * that the forward pass uses. */
+static void test_grad_int8(void **unused)
+{
+    tiny_spec spec = tiny_qwen2;
+    spec.int8 = true;
+    spec.intermediate = 70;
+    check_adapter(&spec);
+    spec = tiny_llama;
+    spec.int8 = true;
+    spec.hidden = 72;
+    check_adapter(&spec);
+}
+
 static void test_grad_gspo(void **unused)
 {
     (void)unused;
@@ -518,6 +532,7 @@ int main(void)
         cmocka_unit_test(test_grad_llama),
         cmocka_unit_test(test_grad_qwen2_tied_with_bias),
         cmocka_unit_test(test_grad_qwen3),
+        cmocka_unit_test(test_grad_int8),
         cmocka_unit_test(test_grad_gspo),
         cmocka_unit_test(test_grad_gspo_of_sequences),
         cmocka_unit_test(test_hook_llama),

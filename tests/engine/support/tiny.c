@@ -150,6 +150,7 @@ void tiny_files_init(tiny_files *files, const tiny_spec *spec)
     tk_buf_init(&w.data, MAX_BYTES);
     tk_buf_init(&files->config, MAX_BYTES);
     tk_buf_init(&files->weights, MAX_BYTES);
+    files->held = spec->int8 ? ENG_WEIGHTS_INT8 : ENG_WEIGHTS_FILE;
     put_config(&files->config, spec);
     tk_buf_puts(&w.header, "{");
     put_tensor(&w, "model.embed_tokens.weight", spec->vocabulary, spec->hidden, 0, 1);
@@ -180,7 +181,8 @@ void tiny_files_dispose(tiny_files *files)
 eng_model_memory tiny_memory(const tiny_files *files)
 {
     return (eng_model_memory){.config = tk_buf_str(&files->config),
-                              .weights = tk_buf_str(&files->weights)};
+                              .weights = tk_buf_str(&files->weights),
+                              .held = files->held};
 }
 
 eng_model *tiny_open(eng_pool *pool, const tiny_files *files)

@@ -10,6 +10,7 @@ typedef struct tiny_spec {
     const char *architecture; /* "LlamaForCausalLM", ... */
     size_t hidden, intermediate, layers, heads, kv_heads, head_dim, vocabulary;
     bool tied, bf16, llama3_rope, bias;
+    bool int8; /* how the model holds them; the file has them as bf16 says */
     uint64_t seed;
     const char *extra; /* more config members, e.g. ", \"x\": 1"; or NULL */
 } tiny_spec;
@@ -19,6 +20,7 @@ extern const tiny_spec tiny_llama, tiny_qwen2, tiny_qwen3;
 
 typedef struct tiny_files {
     tk_buf config, weights;
+    eng_weights held;
 } tiny_files;
 
 void tiny_files_init(tiny_files *files, const tiny_spec *spec);

@@ -125,6 +125,20 @@ static void test_models_load(void **state)
     close_fix(&f);
 }
 
+/* A model that is loaded later is held as those of the start are. */
+static void test_models_load_int8(void **state)
+{
+    fix f;
+    open_fix(&f, (srv_options){.api_key = KEY, .weights = "int8"});
+    make_model(&f, "small", NULL);
+    assert_int_equal(load(&f, "small", ""), 200);
+    assert_true(said(&f, "\"precision\":\"INT8\""));
+    assert_int_equal(ask(&f, "GET", PATH, NULL, WITH_KEY), 200);
+    assert_true(said(&f, "\"precision\":\"INT8\""));
+    assert_false(said(&f, "\"precision\":\"BF16\""));
+    close_fix(&f);
+}
+
 /* Only programs of this machine that know the key. */
 static void test_models_load_is_guarded(void **state)
 {
@@ -301,6 +315,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_models_load),
+        cmocka_unit_test(test_models_load_int8),
         cmocka_unit_test(test_models_load_is_guarded),
         cmocka_unit_test(test_models_load_refuses),
         cmocka_unit_test(test_models_load_counts_memory),
