@@ -32,14 +32,14 @@ def blur(rounds):
 
 def say(name, off, on, unit, n, recorder):
     """`off` and `on`: CPU seconds of each round, for `n` units. The least counts: neighbours take caches, and never give time.
-    A machine on which a server differs from itself by more than half of what is to be seen cannot judge the ratio; what the
+    A machine on which a server differs from itself by more than what is to be seen cannot judge the ratio; what the
     recorder's thread took (`recorder`: seconds in all, pieces) is judged all the same."""
     share, each = recorder[0] / sum(on), recorder[0] / len(on) / recorder[1] * 1e6
     ratio, unsure = min(off) / min(on), max(blur(off), blur(on))
     row = {"name": name, "ratio": ratio, "bar": BAR, "ok": ratio >= BAR and share <= 1 - BAR,
            "detail": f"{n / min(off):,.0f} {unit} per CPU second without, {n / min(on):,.0f} with, best of {len(on)}; the recorder's "
                      f"thread: {each:.1f} us per {'step' if unit == 'steps' else 'sample'}, {share * 100:.2f} % of all"}
-    if unsure > (1 - BAR) / 2 and share <= 1 - BAR:
+    if unsure > 1 - BAR and share <= 1 - BAR:
         row["unjudged"] = f"two halves of the same rounds differ by {unsure * 100:.1f} %"
         row["ok"], row["detail"] = True, f"NOT JUDGED: {row['unjudged']}; {row['detail']}"
     print(json.dumps(row), flush=True)
