@@ -132,8 +132,9 @@ class CustomLoss(support.ServerCase):
         self.assertEqual(seen, ["third", 1.0])
 
     def test_signal_ends_a_wait(self):
-        """A signal handler runs while the main thread waits, as for Ctrl-C."""
-        running, go = threading.Event(), threading.Event()
+        """A signal handler runs while the main thread waits, as for Ctrl-C. Its exception can come
+        wherever that thread is: so it is sent only when all that must be undone would be."""
+        running, ready, go = threading.Event(), threading.Event(), threading.Event()
 
         class Stop(Exception):
             pass
@@ -148,6 +149,7 @@ class CustomLoss(support.ServerCase):
 
         def send():
             running.wait()
+            ready.wait()
             signal.pthread_kill(threading.main_thread().ident, signal.SIGUSR1)
 
         before = signal.signal(signal.SIGUSR1, handler)
@@ -156,6 +158,7 @@ class CustomLoss(support.ServerCase):
         future = self.model.forward_backward_custom(self.data, loss)
         try:
             with self.assertRaises(Stop):
+                ready.set()
                 future.result()
         finally:
             go.set()
