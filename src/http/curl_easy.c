@@ -167,9 +167,11 @@ static curl_socket_t on_open_socket(void *user, curlsocktype purpose,
 {
     tk_curl_transfer *transfer = user;
     (void)purpose;
-    int fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+    int fd = tk_curl_watch_open(transfer->owner, address);
     if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
         transfer->out_of_sockets = true;
+    } else if (fd < 0 && errno == ENOMEM) {
+        transfer->why = TK_HTTP_NOMEM;
     }
     return fd;
 }
@@ -348,7 +350,10 @@ static bool set_callbacks(tk_curl_transfer *transfer)
            curl_easy_setopt(easy, CURLOPT_SEEKDATA, transfer) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open_socket) ==
                CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, transfer) == CURLE_OK;
+           curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, transfer) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, tk_curl_watch_close) ==
+               CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, transfer->owner) == CURLE_OK;
 }
 
 static bool set_constants(CURL *easy)

@@ -16,6 +16,7 @@
 typedef struct tk_curl tk_curl;
 typedef struct tk_curl_shard tk_curl_shard;
 typedef struct tk_curl_transfer tk_curl_transfer;
+typedef struct tk_curl_watch tk_curl_watch;
 
 /* One request in flight, or waiting for a file descriptor; or none, kept for the next. */
 struct tk_curl_transfer {
@@ -55,6 +56,8 @@ struct tk_curl {
     const tk_clock *clock;
     tk_curl_options options; /* texts are owned */
     int epoll_fd;
+    tk_curl_watch *watches; /* by descriptor */
+    size_t watches_n;
     tk_curl_shard **shards;
     size_t shards_n, shards_capacity;
     bool closing;
@@ -66,6 +69,19 @@ struct tk_curl {
     size_t idle_n;
     tk_lookup *lookup; /* of the host that was not found; or NULL */
 };
+
+/* ---- curl_watch.c ---- */
+
+/* libcurl wants to know of `events` (EPOLLIN, EPOLLOUT) of a socket, or no more. */
+void tk_curl_watch_set(tk_curl *curl, int fd, uint32_t shard, uint32_t events);
+void tk_curl_watch_end(tk_curl *curl, int fd);
+
+/* Whether what the epoll said of it is for libcurl; otherwise it says nothing more. */
+TK_NODISCARD bool tk_curl_watch_is_wanted(tk_curl *curl, int fd);
+
+/* Opens a socket: -1 and errno on failure. The other is CURLOPT_CLOSESOCKETFUNCTION. */
+TK_NODISCARD int tk_curl_watch_open(tk_curl *curl, const struct curl_sockaddr *address);
+int tk_curl_watch_close(void *curl, curl_socket_t fd);
 
 /* ---- curl_easy.c ---- */
 

@@ -30,20 +30,14 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *user, void *k
 {
     tk_curl_shard *shard = user;
     (void)easy;
+    (void)known;
     if (what == CURL_POLL_REMOVE) {
-        (void)epoll_ctl(shard->owner->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+        tk_curl_watch_end(shard->owner, fd);
         return 0;
     }
-    struct epoll_event event = {0};
-    event.events =
+    uint32_t events =
         (what & CURL_POLL_IN ? EPOLLIN : 0U) | (what & CURL_POLL_OUT ? EPOLLOUT : 0U);
-    event.data.u64 = (uint64_t)shard->index << 32 | (uint32_t)fd;
-    int operation = known != NULL ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
-    if (epoll_ctl(shard->owner->epoll_fd, operation, fd, &event) != 0 &&
-        errno == EEXIST) {
-        (void)epoll_ctl(shard->owner->epoll_fd, EPOLL_CTL_MOD, fd, &event);
-    }
-    curl_multi_assign(shard->multi, fd, shard); /* any non-NULL: it is registered */
+    tk_curl_watch_set(shard->owner, fd, shard->index, events);
     return 0;
 }
 
@@ -415,6 +409,10 @@ static void curl_process(tk_transport *transport)
     for (int i = 0; i < n; i++) {
         uint32_t index = (uint32_t)(events[i].data.u64 >> 32);
         int fd = (int)(uint32_t)events[i].data.u64;
+        if (events[i].data.u64 == TK_HTTP_NOT_MINE ||
+            !tk_curl_watch_is_wanted(curl, fd)) {
+            continue;
+        }
         int what = (events[i].events & EPOLLIN ? CURL_CSELECT_IN : 0) |
                    (events[i].events & EPOLLOUT ? CURL_CSELECT_OUT : 0) |
                    (events[i].events & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0);
@@ -501,6 +499,7 @@ static void curl_close(tk_transport *transport)
         free_shard(curl->shards[i]);
     }
     tk_free(curl->shards);
+    tk_free(curl->watches);
     tk_lookup_free(&curl->lookup);
     close(curl->epoll_fd);
     free_options(&curl->options);

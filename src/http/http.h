@@ -74,6 +74,7 @@ typedef enum tk_http_flow {
 } tk_http_flow;
 
 #define TK_HTTP_BODY_FAILED SIZE_MAX
+#define TK_HTTP_NOT_MINE    UINT64_MAX
 
 /* Filled by the submitter, who keeps it and all it points to alive and unchanged until
  * `done`. */
@@ -117,7 +118,9 @@ typedef struct tk_transport_ops {
     void (*cancel)(tk_transport *transport, tk_http_request *request);
     /* A paused body goes on. No effect when not in flight or not paused. */
     void (*resume)(tk_transport *transport, tk_http_request *request);
-    int (*fd)(tk_transport *transport); /* readable when process has something to do */
+    /* An epoll, readable when process has something to do; -1: none. The loop may add
+     * descriptors of its own with TK_HTTP_NOT_MINE as their data, which process passes over. */
+    int (*fd)(tk_transport *transport);
     /* Monotonic milliseconds at which process must run; INT64_MAX: never. */
     int64_t (*deadline_ms)(tk_transport *transport);
     void (*process)(tk_transport *transport);

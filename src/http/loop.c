@@ -3,6 +3,7 @@
 #include "http/loop.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdatomic.h>
 #include <sys/epoll.h>
@@ -141,29 +142,25 @@ static void thread_main(void *user)
 
 /* ---- life ---- */
 
-static tinkc_code watch(tk_loop *loop, int fd, tk_err *err)
+/* The transport's epoll, if it has one, takes the queue's descriptor, too: one epoll inside
+ * another would cost a way through both for each event. The copy of its descriptor outlives
+ * the transport. */
+static tinkc_code open_epoll(tk_loop *loop, tk_err *err)
 {
-    struct epoll_event event = {.events = EPOLLIN};
-    if (fd >= 0 && epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0) {
-        return tk_err_set(err, TINKC_E_IO, "epoll_ctl: error %d", errno);
+    struct epoll_event event = {.events = EPOLLIN, .data.u64 = TK_HTTP_NOT_MINE};
+    int fd = loop->transport->ops->fd(loop->transport);
+    loop->epoll_fd =
+        fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : epoll_create1(EPOLL_CLOEXEC);
+    if (loop->epoll_fd < 0) {
+        return tk_err_set(err, TINKC_E_IO, "no epoll: error %d", errno);
+    }
+    fd = tk_mqueue_fd(&loop->queue);
+    if (epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0) {
+        int error = errno;
+        close(loop->epoll_fd);
+        return tk_err_set(err, TINKC_E_IO, "epoll_ctl: error %d", error);
     }
     return TINKC_OK;
-}
-
-static tinkc_code open_fds(tk_loop *loop, tk_err *err)
-{
-    loop->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    if (loop->epoll_fd < 0) {
-        return tk_err_set(err, TINKC_E_IO, "epoll_create1: error %d", errno);
-    }
-    tinkc_code code = watch(loop, tk_mqueue_fd(&loop->queue), err);
-    if (code == TINKC_OK) {
-        code = watch(loop, loop->transport->ops->fd(loop->transport), err);
-    }
-    if (code != TINKC_OK) {
-        close(loop->epoll_fd);
-    }
-    return code;
 }
 
 tinkc_code tk_loop_new(tk_loop **out, const tk_loop_options *options, tk_err *err)
@@ -183,7 +180,7 @@ tinkc_code tk_loop_new(tk_loop **out, const tk_loop_options *options, tk_err *er
         tk_free(loop);
         return code;
     }
-    code = open_fds(loop, err);
+    code = open_epoll(loop, err);
     if (code == TINKC_OK && loop->threaded) {
         code =
             tk_thread_start(&loop->thread, options->thread_name, thread_main, loop, err);

@@ -2,9 +2,11 @@
  * A-101..A-104). */
 #include <errno.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -347,6 +349,64 @@ static void test_curl_cancel_and_close(void **unused)
     fakeapi_stop(&f.api);
 }
 
+static bool wakes_the_loop(curlfix *f)
+{
+    struct pollfd fd = {.fd = f->transport->ops->fd(f->transport), .events = POLLIN};
+    curlfix_process(f);
+    return poll(&fd, 1, 0) != 0;
+}
+
+/* A child with this process's ends of all connections, and not the peer's, which is in this
+ * process, too. It ends with the pipe. */
+static pid_t fork_with_sockets(int peer_port, const int pipes[2])
+{
+    char end;
+    pid_t child = fork();
+    if (child != 0) {
+        return child;
+    }
+    close(pipes[1]);
+    for (int fd = 3; fd < 256; fd++) {
+        struct sockaddr_in own = {0};
+        socklen_t size = sizeof(own);
+        if (getsockname(fd, (struct sockaddr *)&own, &size) == 0 &&
+            ntohs(own.sin_port) == peer_port) {
+            close(fd);
+        }
+    }
+    _exit(read(pipes[0], &end, 1) == 0 ? 0 : 1);
+}
+
+/* A connection that its server closes while no request uses it wakes the loop once, and not
+ * for ever; one whose socket a child process has inherited does not wake it after its end. */
+static void test_curl_idle_connections_are_silent(void **unused)
+{
+    curlfix f;
+    curlfix_probe p;
+    int pipes[2];
+    curlfix_open(&f, NULL);
+    fakeapi_default(f.api, "GET", "/stays", &(fakeapi_step){.body = "a"});
+    fakeapi_default(f.api, "GET", "/ends", &(fakeapi_step){.body = "b", .close = true});
+    curlfix_probe_init(&p, &f, TK_HTTP_GET, "/stays");
+    curlfix_run(&p);
+    assert_int_equal(pipe(pipes), 0);
+    pid_t child = fork_with_sockets(fakeapi_port(f.api), pipes);
+    curlfix_probe_init(&p, &f, TK_HTTP_GET, "/ends");
+    curlfix_run(&p);
+    assert_int_equal(fakeapi_connections_total(f.api), 1);
+    assert_true(fakeapi_wait_connections(f.api, 0));
+    assert_false(wakes_the_loop(&f));
+    close(pipes[0]);
+    close(pipes[1]);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+
+    curlfix_probe_init(&p, &f, TK_HTTP_GET, "/stays");
+    curlfix_run(&p);
+    fakeapi_stop(&f.api); /* closes the connection */
+    assert_false(wakes_the_loop(&f));
+    f.transport->ops->close(f.transport);
+}
+
 /* A full file table is waited out, not reported. */
 static void test_curl_waits_for_descriptors(void **unused)
 {
@@ -425,6 +485,7 @@ int main(void)
         cmocka_unit_test(test_curl_connection_limit),
         cmocka_unit_test(test_curl_submit_inside_done),
         cmocka_unit_test(test_curl_cancel_and_close),
+        cmocka_unit_test(test_curl_idle_connections_are_silent),
         cmocka_unit_test(test_curl_waits_for_descriptors),
         cmocka_unit_test(test_curl_allocation_sweep),
     };

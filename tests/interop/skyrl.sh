@@ -179,7 +179,7 @@ check_order() { # COUNT BEFORE
 check_cpu() {
     local python sdk=tests/interop/skyrl_sdk.py
     python=$(scripts/sdkenv.py $sdk_version) || { wrong CPU "no SDK"; return; }
-    for work_of in "samples 400" "samples 400" "samples 400" "steps 200"; do
+    for work_of in "samples 400" "samples 400" "samples 400" "steps 200" "steps 200"; do
         set -- $work_of
         "$build/tests/interop_peer" "$1" "$model" "$work/tokens" "$2" >>"$work/cpu.ours" 2>"$work/said" &&
             { "$python" -W ignore $sdk "$1" "$model" "$work/tokens" "$2" >>"$work/cpu.sdk" 2>"$work/said" || ended; } ||
