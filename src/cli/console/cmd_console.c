@@ -21,6 +21,7 @@
 #include "httpd/hd_reply.h"
 
 #define DEFAULT_PORT  8002
+#define ASK_S         20 /* for a request to the service, without --timeout */
 #define PATHS_MAX     1000
 #define EPISODE_BYTES (64 * TK_MIB)
 #define COOKIE_MARK   "X-Tinkc-Console"
@@ -89,7 +90,14 @@ static tinkc_code make_console(program *p, tk_err *err)
 {
     tinkc_code code = board_new(&p->board, p->paths, p->n_paths, err);
     if (code == TINKC_OK) {
-        code = remote_new(&p->remote, p->service, p->url, p->why, err);
+        /* its range was checked with the configuration */
+        double seconds =
+            p->service != NULL ? cmd_number(p->args, "timeout", ASK_S) : ASK_S;
+        const remote_config config = {.service = p->service,
+                                      .url = p->url,
+                                      .why = p->why,
+                                      .ask_ms = (int64_t)(seconds * 1000)};
+        code = remote_new(&p->remote, &config, err);
     }
     if (code != TINKC_OK) {
         return code;

@@ -227,7 +227,7 @@ static void show_sessions_of_a_service(void **state)
     (void)get_list(&f, API "runs", "runs", 2);
     assert_true(fakeapi_gate_wait(gate, 1));
     const tk_json *server = get(&f, API "server", 200);
-    assert_true(is_text(tk_json_get(server, "service"), "state", "asked"));
+    assert_true(is_text(tk_json_get(server, "service"), "state", "good"));
     assert_int_equal(tk_json_len(tk_json_get(server, "sessions")), 0);
     fakeapi_gate_open(gate);
     const tk_json all = get_list(&f, API "server", "sessions", 1);
@@ -239,7 +239,8 @@ static void show_sessions_of_a_service(void **state)
     end(&f);
 }
 
-/* Files are shown, and the program ends, while the service says nothing. */
+/* Files are shown, and the program ends, while the service says nothing, for as long as it
+ * may: an hour, which is more than a test waits for the end. */
 static void wait_for_no_service(void **state)
 {
     fix f;
@@ -249,7 +250,7 @@ static void wait_for_no_service(void **state)
     fakeapi_step step = fakeapi_json("{}");
     step.gate = gate;
     fakeapi_default(f.api, "GET", CLI_RUNS, &step);
-    begin(&f, PROGRAM_ARGS(CONSOLE));
+    begin(&f, PROGRAM_ARGS(CONSOLE, "--timeout", "3600"));
     assert_int_equal(number(get(&f, API "runs", 200), "total"), 1);
     assert_true(fakeapi_gate_wait(gate, 1));
     const tk_json *server = get(&f, API "server", 200);
@@ -285,7 +286,181 @@ static void do_without_a_list_of_sessions(void **state)
     begin(&f, PROGRAM_ARGS(CONSOLE));
     const tk_json *server = get_service(&f, "good");
     assert_int_equal(tk_json_len(tk_json_get(server, "sessions")), 0);
-    assert_true(fakeapi_count(f.api, "GET", CLI_API "sessions") > 0);
+    assert_true(fakeapi_wait_for(f.api, "GET", CLI_API "sessions", 1));
+    /* the next request comes when that one has been answered */
+    (void)get_list(&f, RUN, "checkpoints", 2);
+    (void)get_service(&f, "good");
+    end(&f);
+}
+
+/* ---- parts that fail ---- */
+
+/* A page of n runs that begins with this number, of so many. */
+static void reply_runs(fix *f, size_t first, size_t n, size_t total, const char *note)
+{
+    tk_buf body;
+    tk_buf_init(&body, 64 * TK_MIB);
+    tk_buf_puts(&body, "{\"training_runs\":[");
+    for (size_t i = first; i < first + n; i++) {
+        tk_buf_printf(&body,
+                      "%s{\"training_run_id\":\"r%zu\",\"base_model\":\"m\","
+                      "\"model_owner\":\"me\",\"is_lora\":true,\"corrupted\":false,"
+                      "\"lora_rank\":8,\"last_request_time\":\"2024-07-15T08:00:00Z\","
+                      "\"last_checkpoint\":" CLI_CHECKPOINT_ONE
+                      ",\"user_metadata\":{\"note\":\"",
+                      i > first ? "," : "", i);
+        tk_buf_puts(&body, note);
+        tk_buf_puts(&body, "\"}}");
+    }
+    tk_buf_printf(&body, "],\"cursor\":{\"offset\":0,\"limit\":100,\"total_count\":%zu}}",
+                  total);
+    const char *text = tk_buf_cstr(&body);
+    assert_non_null(text);
+    fakeapi_reply(f->api, "GET", CLI_RUNS, &fakeapi_json(text));
+    tk_buf_dispose(&body);
+}
+
+static void expect_runs(fix *f, int64_t listed)
+{
+    const tk_json *service = tk_json_get(get_service(f, "good"), "service");
+    assert_int_equal(number(service, "runs"), 1200);
+    assert_int_equal(number(service, "runs_listed"), listed);
+    /* and the file */
+    assert_int_equal(number(get(f, API "runs", 200), "total"), listed + 1);
+}
+
+/* The runs that were read before a page failed are shown. */
+static void show_the_pages_that_came(void **state)
+{
+    fix f;
+    (void)state;
+    init(&f);
+    reply_runs(&f, 0, 100, 1200, "x");
+    reply_runs(&f, 100, 100, 1200, "x");
+    fakeapi_default(f.api, "GET", CLI_RUNS, &fakeapi_detail(500, "no"));
+    begin(&f, PROGRAM_ARGS(CONSOLE));
+    expect_runs(&f, 200);
+    end(&f);
+}
+
+/* Metadata of any size leave room for as many runs as are shown. */
+static void show_runs_without_large_metadata(void **state)
+{
+    static char note[40000];
+    fix f;
+    (void)state;
+    init(&f);
+    memset(note, 'x', sizeof(note) - 1);
+    for (size_t i = 0; i < 10; i++) {
+        reply_runs(&f, i * 100, 100, 1200, note);
+    }
+    begin(&f, PROGRAM_ARGS(CONSOLE));
+    expect_runs(&f, 1000);
+    const tk_json *all = tk_json_get(get(&f, API "runs?search=r999", 200), "runs");
+    const tk_json one = tk_json_at(all, 0);
+    assert_null(tk_json_get(tk_json_get(&one, "metadata"), "note"));
+    end(&f);
+}
+
+/* Checkpoints that a service does not give say nothing about its lists. */
+static void keep_the_state_when_checkpoints_fail(void **state)
+{
+    fix f;
+    (void)state;
+    init(&f);
+    reply_runs(&f, 0, 2, 2, "x");
+    fakeapi_default(f.api, "GET", CLI_RUNS "/r0/checkpoints", &fakeapi_detail(403, "no"));
+    fakeapi_gate *gate = fakeapi_gate_new(f.api);
+    fakeapi_step step = fakeapi_json("{\"checkpoints\":[]}");
+    step.gate = gate;
+    fakeapi_default(f.api, "GET", CLI_RUNS "/r1/checkpoints", &step);
+    begin(&f, PROGRAM_ARGS(CONSOLE));
+    (void)get_list(&f, API "runs", "runs", 3);
+    (void)get(&f, API "runs/r0", 200);
+    assert_true(fakeapi_wait_for(f.api, "GET", CLI_RUNS "/r0/checkpoints", 1));
+    (void)get(&f, API "runs/r1", 200);
+    assert_true(fakeapi_gate_wait(gate, 1)); /* after that */
+    const tk_json *service = tk_json_get(get(&f, API "server", 200), "service");
+    assert_true(is_text(service, "state", "good"));
+    assert_int_equal(tk_json_len(tk_json_get(get(&f, API "runs/r0", 200), "checkpoints")),
+                     1);
+    end(&f);
+}
+
+/* ... and do not make a service good that gives no lists. A session that the service does not
+ * show is no reason to leave out the others. */
+static void show_the_other_sessions(void **state)
+{
+    fix f;
+    (void)state;
+    init(&f);
+    fakeapi_default(f.api, "GET", CLI_API "sessions",
+                    &fakeapi_json("{\"sessions\":[\"a\",\"" CLI_SESSION "\",\"b\"]}"));
+    fakeapi_default(f.api, "GET", CLI_API "sessions/a", &fakeapi_detail(403, "no"));
+    fakeapi_default(f.api, "GET", CLI_API "sessions/b", &fakeapi_detail(500, "no"));
+    begin(&f, PROGRAM_ARGS(CONSOLE));
+    const tk_json all = get_list(&f, API "server", "sessions", 1);
+    const tk_json one = tk_json_at(&all, 0);
+    assert_true(is_text(&one, "id", CLI_SESSION));
+    (void)get_service(&f, "good");
+    end(&f);
+}
+
+/* ---- many of them ---- */
+
+/* The newest thousand, however they come. */
+static void show_the_newest_checkpoints(void **state)
+{
+    enum { ALL = 1003 };
+    fix f;
+    tk_buf body;
+    (void)state;
+    init(&f);
+    tk_buf_init(&body, TK_MIB);
+    tk_buf_puts(&body, "{\"checkpoints\":[");
+    for (size_t i = 0; i < ALL; i++) {
+        size_t at = i * 7 % ALL; /* each once */
+        tk_buf_printf(&body,
+                      "%s{\"checkpoint_id\":\"weights/%zu\",\"checkpoint_type\":"
+                      "\"training\",\"time\":\"2024-07-13T08:%02zu:%02zuZ\","
+                      "\"tinker_path\":\"tinker://" CLI_RUN "/weights/%zu\"}",
+                      i > 0 ? "," : "", at, at / 60, at % 60, at);
+    }
+    tk_buf_puts(&body, "]}");
+    const char *text = tk_buf_cstr(&body);
+    assert_non_null(text);
+    fakeapi_default(f.api, "GET", CLI_RUNS "/" CLI_RUN "/checkpoints",
+                    &fakeapi_json(text));
+    tk_buf_dispose(&body);
+    begin(&f, PROGRAM_ARGS(CONSOLE));
+    (void)get_list(&f, API "runs", "runs", 2);
+    const tk_json all = get_list(&f, RUN, "checkpoints", 1000);
+    const tk_json newest = tk_json_at(&all, 0), oldest = tk_json_at(&all, 999);
+    assert_true(is_text(&newest, "id", "weights/1002"));
+    assert_true(is_text(&oldest, "id", "weights/3"));
+    end(&f);
+}
+
+/* More runs than the program keeps the checkpoints of: a look is no request for that. */
+static void ask_little_for_many_runs(void **state)
+{
+    fix f;
+    (void)state;
+    init(&f);
+    reply_runs(&f, 0, 20, 20, "x");
+    fakeapi_default(f.api, "GET", CLI_RUNS "/*/checkpoints",
+                    &fakeapi_json("{\"checkpoints\":[]}"));
+    begin(&f, PROGRAM_ARGS(CONSOLE));
+    (void)get_list(&f, API "runs", "runs", 21);
+    for (int i = 0; i < 200; i++) {
+        char target[64];
+        (void)snprintf(target, sizeof(target), API "runs/r%d", i % 20);
+        size_t n = tk_json_len(tk_json_get(get(&f, target, 200), "checkpoints"));
+        assert_true(n <= 1);
+        assert_true(i % 20 < 16 || n == 1); /* the last one, from the list of runs */
+    }
+    assert_true(fakeapi_wait_for(f.api, "GET", CLI_RUNS "/*/checkpoints", 16));
+    assert_true(fakeapi_count(f.api, "GET", CLI_RUNS "/*/checkpoints") < 40);
     end(&f);
 }
 
@@ -353,6 +528,12 @@ int main(void)
         cmocka_unit_test(wait_for_no_service),
         cmocka_unit_test(say_that_a_service_fails),
         cmocka_unit_test(do_without_a_list_of_sessions),
+        cmocka_unit_test(show_the_pages_that_came),
+        cmocka_unit_test(show_runs_without_large_metadata),
+        cmocka_unit_test(keep_the_state_when_checkpoints_fail),
+        cmocka_unit_test(show_the_other_sessions),
+        cmocka_unit_test(show_the_newest_checkpoints),
+        cmocka_unit_test(ask_little_for_many_runs),
         cmocka_unit_test(ask_only_while_somebody_looks),
         cmocka_unit_test(show_files_without_a_service),
         cmocka_unit_test(refuse_a_service_that_cannot_be),
