@@ -1,13 +1,16 @@
 /* `tinkc console` beside a service: its runs, checkpoints and sessions, what the page says
  * when there is none, and that nothing waits for one that is slow or broken.
  * Links: peer server gateway */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "cli/clifix.h"
 #include "support/httpget.h"
@@ -53,12 +56,17 @@ static void begin(fix *f, const char *const *words)
 
 #define CONSOLE "console", "m.jsonl", "--port", "0", "--set", "max_retries=0"
 
-/* The secret never shows. */
-static void end(fix *f)
+static void finish(fix *f)
 {
     assert_int_equal(kill(f->p.pid, SIGTERM), 0);
     program_end(&f->p);
     assert_int_equal(f->p.code, 0);
+}
+
+/* The secret never shows. */
+static void end(fix *f)
+{
+    finish(f);
     assert_false(program_said(&f->p.err, CLI_KEY));
     program_close(&f->p);
     fakeapi_stop(&f->api);
@@ -507,6 +515,85 @@ static void show_files_without_a_service(void **state)
     end(&f);
 }
 
+/* Whatever is wrong with the configuration, as long as the command line has no part in it. */
+static void show_files_with_a_wrong_configuration(void **state)
+{
+    static const struct {
+        const char *env[2], *words;
+    } cases[] = {
+        {{"TINKC_PROFILE=gone", "TINKER_BASE_URL="}, "there is no profile"},
+        {{"TINKER_BASE_URL=local", "XDG_DATA_HOME=/dev/null/none"},
+         "the local server did not start"},
+        {{"XDG_CONFIG_HOME=settings", "TINKER_BASE_URL="}, "not a file of profiles"},
+    };
+    for (size_t i = 0; i < TK_ARRAY_LEN(cases); i++) {
+        fix f;
+        (void)state;
+        init(&f);
+        assert_int_equal(tk_file_mkdirs(program_path(&f.p, "settings/tinkc"), 0700, NULL),
+                         TINKC_OK);
+        program_write_file(&f.p, "settings/tinkc/profiles.json", "{");
+        program_env(&f.p, cases[i].env[0]);
+        program_env(&f.p, cases[i].env[1]);
+        begin(&f, PROGRAM_ARGS("console", "m.jsonl", "--port", "0"));
+        assert_int_equal(number(get(&f, API "runs", 200), "total"), 1);
+        const tk_json *service = tk_json_get(get(&f, API "server", 200), "service");
+        assert_true(is_text(service, "state", "off"));
+        assert_true(has_words(service, "text", cases[i].words));
+        assert_true(program_wait_text(&f.p, true, "Warning: no service is asked: "));
+        end(&f);
+    }
+}
+
+/* A private server that takes long to start does not keep the program from ending. The test
+ * holds the lock of the one that starts it. */
+static void end_while_a_private_server_starts(void **state)
+{
+    program p;
+    struct flock mine = {
+        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 1, .l_len = 1};
+    int64_t end_ms = tk_clock_mono_ms(NULL) + 60000;
+    (void)state;
+    program_open(&p, TINKC_PROGRAM);
+    assert_int_equal(tk_file_mkdirs(program_path(&p, "data/tinkc"), 0700, NULL),
+                     TINKC_OK);
+    int fd =
+        open(program_path(&p, "data/tinkc/users"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(fcntl(fd, F_OFD_SETLK, &mine), 0);
+    program_env(&p, "XDG_DATA_HOME=data");
+    program_start(&p, PROGRAM_ARGS("console", "--port", "0", "--local"));
+    for (bool is_waiting = false; !is_waiting;) { /* it has become a user */
+        struct flock other = {
+            .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
+        assert_int_equal(fcntl(fd, F_OFD_GETLK, &other), 0);
+        is_waiting = other.l_type == F_RDLCK;
+        assert_true(tk_clock_mono_ms(NULL) < end_ms);
+    }
+    assert_int_equal(kill(p.pid, SIGTERM), 0);
+    program_end(&p);
+    assert_int_equal(p.code, 128 + SIGTERM);
+    assert_int_equal(p.err.n, 0); /* it did not wait until the start had failed */
+    assert_int_equal(close(fd), 0);
+    program_close(&p);
+}
+
+/* --stats counts what was asked. */
+static void count_what_is_asked(void **state)
+{
+    fix f;
+    (void)state;
+    init(&f);
+    begin(&f, PROGRAM_ARGS(CONSOLE, "--stats"));
+    (void)get_list(&f, API "runs", "runs", 2);
+    (void)get_service(&f, "good");
+    finish(&f);
+    assert_true(program_said(&f.p.err, "requests"));
+    program_close(&f.p);
+    fakeapi_stop(&f.api);
+    tk_arena_dispose(&f.arena);
+}
+
 /* What the command line names must be right. */
 static void refuse_a_service_that_cannot_be(void **state)
 {
@@ -516,6 +603,9 @@ static void refuse_a_service_that_cannot_be(void **state)
     program_run(&p, PROGRAM_ARGS("console", "--port", "0", "--base-url", "ftp://x"));
     assert_int_equal(p.code, 1);
     assert_true(program_said(&p.err, "base URL must start with"));
+    program_run(&p, PROGRAM_ARGS("console", "--port", "0", "--set", "max_retries=x"));
+    assert_int_equal(p.code, 1);
+    assert_true(program_said(&p.err, "max_retries"));
     program_close(&p);
 }
 
@@ -536,6 +626,9 @@ int main(void)
         cmocka_unit_test(ask_little_for_many_runs),
         cmocka_unit_test(ask_only_while_somebody_looks),
         cmocka_unit_test(show_files_without_a_service),
+        cmocka_unit_test(show_files_with_a_wrong_configuration),
+        cmocka_unit_test(end_while_a_private_server_starts),
+        cmocka_unit_test(count_what_is_asked),
         cmocka_unit_test(refuse_a_service_that_cannot_be),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
