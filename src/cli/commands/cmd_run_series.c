@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "cli/frame/cmd_page.h"
 
 #define FILE_MAX_BYTES   TK_GIB
 #define LINE_MAX_BYTES   (4 * TK_MIB)
@@ -164,21 +165,6 @@ static int read_answer(cmd_series *series, const char *body, size_t n)
     return ok ? CMD_OK : cmd_fail("out of memory");
 }
 
-/* Appends a part of a URL's path. */
-static void put_encoded(tk_buf *out, const char *text)
-{
-    for (; *text != '\0'; text++) {
-        unsigned char c = (unsigned char)*text;
-        bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                        (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
-        if (is_plain) {
-            tk_buf_putc(out, (char)c);
-        } else {
-            tk_buf_printf(out, "%%%02X", c);
-        }
-    }
-}
-
 int cmd_series_ask(cmd_series *series, tinkc_service *service, const char *run)
 {
     static const char *const bys[] = {
@@ -192,7 +178,7 @@ int cmd_series_ask(cmd_series *series, tinkc_service *service, const char *run)
     size_t n = 0;
     tk_buf_init(&path, 4 * TK_KIB);
     tk_buf_puts(&path, "/tinkc/v1/console/runs/");
-    put_encoded(&path, run);
+    cmd_page_encode(&path, run);
     tk_buf_puts(&path, "/series");
     request.path = tk_buf_cstr(&path);
     request.query = query;

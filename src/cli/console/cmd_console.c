@@ -21,6 +21,7 @@
 #include "httpd/hd_reply.h"
 
 #define DEFAULT_PORT  8002
+#define ASK_S         20 /* for a request to the service, without --timeout */
 #define PATHS_MAX     1000
 #define EPISODE_BYTES (64 * TK_MIB)
 #define COOKIE_MARK   "X-Tinkc-Console"
@@ -89,7 +90,14 @@ static tinkc_code make_console(program *p, tk_err *err)
 {
     tinkc_code code = board_new(&p->board, p->paths, p->n_paths, err);
     if (code == TINKC_OK) {
-        code = remote_new(&p->remote, p->service, p->url, p->why, err);
+        /* its range was checked with the configuration */
+        double seconds =
+            p->service != NULL ? cmd_number(p->args, "timeout", ASK_S) : ASK_S;
+        const remote_config config = {.service = p->service,
+                                      .url = p->url,
+                                      .why = p->why,
+                                      .ask_ms = (int64_t)(seconds * 1000)};
+        code = remote_new(&p->remote, &config, err);
     }
     if (code != TINKC_OK) {
         return code;
@@ -161,33 +169,53 @@ static void keep_url(program *p, const tinkc_config *config)
     }
 }
 
-/* Opens the service that is configured; sends nothing. Without a key that it needs the page
- * shows files only and says so, unless the command line named a service. */
-static int open_service(program *p)
+/* What the command line names must be right. Anything else that is wrong with the service is
+ * shown on the page, as the reason why there are only files. */
+static bool is_named(const cmd_args *args)
 {
-    tinkc_config *config = NULL;
-    tinkc_error *error = NULL;
+    return cmd_has(args, "base-url") || cmd_has(args, "api-key") ||
+           cmd_has(args, "profile") || cmd_has(args, "local");
+}
+
+/* Makes the configuration; *out stays NULL when there is none, and p->why says why. */
+static int configure(program *p, tinkc_config **out)
+{
     if (cmd_has(p->args, "no-service")) {
         (void)snprintf(p->why, sizeof(p->why),
                        "tinkc console was started with "
                        "--no-service");
         return CMD_OK;
     }
-    int result = cmd_service_config(&config, p->args, CMD_BRIEF);
-    if (result != CMD_OK) {
-        return result;
+    bool is_needed = is_named(p->args) || cmd_has(p->args, "set");
+    if (!is_needed) {
+        cmd_fail_keep(p->why, sizeof(p->why));
+    }
+    int result = cmd_service_config(out, p->args, CMD_BRIEF);
+    cmd_fail_keep(NULL, 0);
+    if (result == CMD_FAILED && !is_needed) {
+        cmd_print(stderr, "Warning: no service is asked: %s\n", p->why);
+        return CMD_OK;
+    }
+    return result;
+}
+
+/* Opens the service; sends nothing. Without a key that it needs the page shows files only. */
+static int open_service(program *p, const tinkc_config *config)
+{
+    tinkc_error *error = NULL;
+    if (config == NULL) {
+        return CMD_OK;
     }
     keep_url(p, config);
     tinkc_code code = tinkc_service_open(&p->service, config, &error);
-    tinkc_config_free(&config);
-    bool is_named = cmd_has(p->args, "base-url") || cmd_has(p->args, "api-key") ||
-                    cmd_has(p->args, "profile") || cmd_has(p->args, "local");
-    if (code != TINKC_OK && (code != TINKC_E_CONFIG || is_named)) {
+    if (code == TINKC_OK) {
+        cmd_service_begin(p->service, p->args);
+        return CMD_OK;
+    }
+    if (code != TINKC_E_CONFIG || is_named(p->args)) {
         return cmd_fail_error(&error, NULL);
     }
-    if (code != TINKC_OK) {
-        (void)snprintf(p->why, sizeof(p->why), "%s", tinkc_error_message(error));
-    }
+    (void)snprintf(p->why, sizeof(p->why), "%s", tinkc_error_message(error));
     tinkc_error_free(&error);
     return CMD_OK;
 }
@@ -219,12 +247,17 @@ static int serve(program *p)
     sigset_t set;
     tk_err err = TK_ERR_INIT;
     int number = 0;
+    tinkc_config *config = NULL;
+    int result = configure(p, &config); /* a private server may take a while */
     sigemptyset(&set);
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &set, NULL); /* before any thread starts */
-    int result = open_service(p);
+    if (result == CMD_OK) {
+        result = open_service(p, config);
+    }
+    tinkc_config_free(&config);
     if (result == CMD_OK) {
         result = start(p, &err) == TINKC_OK ? announce(p) : cmd_fail("%s", err.message);
     }
@@ -282,7 +315,9 @@ const cmd_spec cmd_console = {
         "follows the files while they grow. It can be opened on this machine only.\n"
         "When a service is configured (TINKER_API_KEY, --base-url, --profile), its runs,\n"
         "checkpoints and sessions are listed, too; it is asked while somebody looks, every\n"
-        "30 seconds at most. 'tinkc serve' shows its own runs at its own address.",
+        "30 seconds at most. Other users of this machine can read these lists: prevent that\n"
+        "with --api-key-file or --no-service. 'tinkc serve' shows its own runs at its own\n"
+        "address.",
     .examples = "tinkc console --open\n"
                 "tinkc console --no-service runs/\n"
                 "tinkc console runs/ metrics.jsonl --port 0",

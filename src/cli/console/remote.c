@@ -40,14 +40,25 @@ static remote_slot *find_slot(remote *r, tk_str run)
     return NULL;
 }
 
-remote_slot *remote_slot_of(remote *r, tk_str run)
+/* A slot keeps its run until that may be asked for again: else every look at one of more
+ * runs than there are slots would be a request. */
+static bool is_free(const remote_slot *slot, int64_t now)
 {
-    remote_slot *oldest = &r->slots[0], *found = find_slot(r, run);
-    if (found != NULL) {
-        return found;
+    return slot->run == NULL || (!slot->is_wanted && now >= slot->due_ns);
+}
+
+remote_slot *remote_slot_of(remote *r, tk_str run, int64_t now)
+{
+    remote_slot *oldest = NULL, *found = find_slot(r, run);
+    for (size_t i = 0; i < REMOTE_POINTS_MAX && found == NULL; i++) {
+        remote_slot *slot = &r->slots[i];
+        if (is_free(slot, now) &&
+            (oldest == NULL || slot->looked_ns < oldest->looked_ns)) {
+            oldest = slot;
+        }
     }
-    for (size_t i = 1; i < REMOTE_POINTS_MAX; i++) {
-        oldest = r->slots[i].looked_ns < oldest->looked_ns ? &r->slots[i] : oldest;
+    if (found != NULL || oldest == NULL) {
+        return found;
     }
     clear_slot(oldest);
     oldest->run = tk_strndup(run.p, run.n);
@@ -64,22 +75,10 @@ static remote_slot *wanted_slot(remote *r)
     return NULL;
 }
 
-/* What was asked has failed: the page says why, and goes on to show what it has. */
-static void note_failure(remote *r, const tk_err *err)
-{
-    r->state = CON_SERVICE_FAILED;
-    (void)snprintf(r->trouble, sizeof(r->trouble), "%s", err->message);
-}
-
-static void note_answer(remote *r)
-{
-    r->state = CON_SERVICE_GOOD;
-    r->trouble[0] = '\0';
-    r->answered_ms = tk_clock_wall_us(NULL) / 1000;
-}
-
 /* ---- the thread ---- */
 
+/* When that fails, the page goes on to show what it has; the state of the service is that of
+ * its lists. */
 static void read_points(remote *r, const char *run)
 {
     tk_err err = TK_ERR_INIT;
@@ -97,11 +96,6 @@ static void read_points(remote *r, const char *run)
         slot->is_wanted = false;
         slot->due_ns = tk_clock_after(tk_clock_mono_ns(NULL), AGAIN_NS);
     }
-    if (code == TINKC_OK) {
-        note_answer(r);
-    } else if (code != TINKC_E_NOT_FOUND) { /* a run that was deleted meanwhile */
-        note_failure(r, &err);
-    }
     con_state state = remote_state_of(r, tk_str_of(run));
     bool tells = !r->is_stopping;
     tk_mutex_unlock(&r->lock);
@@ -111,18 +105,25 @@ static void read_points(remote *r, const char *run)
     }
 }
 
-static tinkc_code read_runs(remote *r, tk_err *err)
+/* Whether the service gave this list is its state. */
+static tinkc_code read_runs(remote *r)
 {
+    tk_err err = TK_ERR_INIT;
     remote_runs runs = {.n = 0};
-    tinkc_code code = remote_ask_runs(r, &runs, err);
+    tinkc_code code = remote_ask_runs(r, &runs, &err);
     tk_mutex_lock(&r->lock);
     if (code == TINKC_OK) {
         remote_runs old = r->runs;
         r->runs = runs;
         runs = old;
+        r->state = CON_SERVICE_GOOD;
+        r->trouble[0] = '\0';
         r->answered_ms = tk_clock_wall_us(NULL) / 1000;
+    } else { /* the page says why, and goes on to show what it has */
+        r->state = CON_SERVICE_FAILED;
+        (void)snprintf(r->trouble, sizeof(r->trouble), "%s", err.message);
     }
-    bool tells = code == TINKC_OK && !r->is_stopping;
+    bool tells = !r->is_stopping;
     tk_mutex_unlock(&r->lock);
     tk_arena_dispose(&runs.arena);
     if (tells) {
@@ -131,40 +132,34 @@ static tinkc_code read_runs(remote *r, tk_err *err)
     return code;
 }
 
-static tinkc_code read_sessions(remote *r, tk_err *err)
+static void read_sessions(remote *r)
 {
     remote_sessions sessions = {.n = 0};
-    tinkc_code code = remote_ask_sessions(r, &sessions, err);
+    tinkc_code code = remote_ask_sessions(r, &sessions);
     tk_mutex_lock(&r->lock);
     if (code == TINKC_OK) {
         remote_sessions old = r->sessions;
         r->sessions = sessions;
         sessions = old;
     }
+    bool tells = !r->is_stopping;
     tk_mutex_unlock(&r->lock);
     tk_arena_dispose(&sessions.arena);
-    return code;
+    if (tells) {
+        con_note_server(r->console);
+    }
 }
 
 /* Both lists; the runs are shown before the sessions are there. */
 static void read_lists(remote *r)
 {
-    tk_err err = TK_ERR_INIT;
-    tinkc_code code = read_runs(r, &err);
-    code = code == TINKC_OK ? read_sessions(r, &err) : code;
-    tk_mutex_lock(&r->lock);
-    if (code == TINKC_OK) {
-        note_answer(r);
-    } else {
-        note_failure(r, &err);
+    if (read_runs(r) == TINKC_OK) {
+        read_sessions(r);
     }
+    tk_mutex_lock(&r->lock);
     r->due_ns = tk_clock_after(tk_clock_mono_ns(NULL), AGAIN_NS);
     r->is_wanted = false;
-    bool tells = !r->is_stopping;
     tk_mutex_unlock(&r->lock);
-    if (tells) {
-        con_note_server(r->console);
-    }
 }
 
 static void run_thread(void *user)
@@ -194,8 +189,7 @@ static void run_thread(void *user)
 
 /* ---- life ---- */
 
-tinkc_code remote_new(remote **out, tinkc_service *service, const char *url,
-                      const char *why, tk_err *err)
+tinkc_code remote_new(remote **out, const remote_config *config, tk_err *err)
 {
     remote *r = tk_zalloc(sizeof(*r));
     if (r == NULL) {
@@ -206,10 +200,11 @@ tinkc_code remote_new(remote **out, tinkc_service *service, const char *url,
         tk_free(r);
         return code;
     }
-    r->service = service;
-    r->url = tk_strdup(url);
-    r->why = tk_strdup(why);
-    r->state = service != NULL ? CON_SERVICE_ASKED : CON_SERVICE_OFF;
+    r->service = config->service;
+    r->ask_ms = config->ask_ms;
+    r->url = tk_strdup(config->url);
+    r->why = tk_strdup(config->why);
+    r->state = r->service != NULL ? CON_SERVICE_ASKED : CON_SERVICE_OFF;
     r->answered_ms = CON_UNKNOWN;
     if (r->url == NULL || r->why == NULL) {
         remote_free(r);

@@ -13,10 +13,15 @@
 
 typedef struct remote remote;
 
-/* `service` (borrowed) NULL: there is none to ask, `why` says so to people. `url` is shown.
- * Both texts are copied. */
-TK_NODISCARD tinkc_code remote_new(remote **out, tinkc_service *service, const char *url,
-                                   const char *why, tk_err *err);
+typedef struct remote_config {
+    tinkc_service *service; /* borrowed; NULL: there is none to ask */
+    const char *url;        /* is shown; copied */
+    const char *why;        /* says to people that there is none; copied */
+    int64_t ask_ms;         /* for one request with its retries */
+} remote_config;
+
+TK_NODISCARD tinkc_code remote_new(remote **out, const remote_config *config,
+                                   tk_err *err);
 
 /* Tells the console of changes from now on; it outlives remote_stop. */
 TK_NODISCARD tinkc_code remote_start(remote *r, con *console, tk_err *err);

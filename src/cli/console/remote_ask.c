@@ -1,18 +1,21 @@
-/* Requests to the service, one after the other: each ends after ASK_MS at the latest, or
+/* Requests to the service, one after the other: each ends after r->ask_ms at the latest, or
  * when remote_stop cancels it. What is kept is copied into an arena.
  * Needs: server */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <tinkc/future.h>
 #include <tinkc/rest.h>
 
 #include "base/json.h"
+#include "base/mem.h"
 #include "cli/console/remote_int.h"
 
-#define ASK_MS         20000
-#define PAGE           100 /* runs of one request */
-#define LIST_BYTES     ((size_t)32 * TK_MIB)
-#define METADATA_BYTES ((size_t)64 * TK_KIB)
+#define PAGE         100 /* runs of one request */
+#define LIST_BYTES   ((size_t)32 * TK_MIB)
+#define POINTS_BYTES ((size_t)2 * TK_MIB) /* checkpoints of one run */
+/* of one run: all of them leave half of the list for the rest */
+#define METADATA_BYTES (LIST_BYTES / 2 / REMOTE_RUNS_MAX)
 
 /* ---- one request ---- */
 
@@ -30,7 +33,7 @@ static void begin_wait(remote *r, tinkc_future *future)
 static tinkc_code await(remote *r, tinkc_future *future, tk_err *err)
 {
     begin_wait(r, future);
-    tinkc_code code = tinkc_future_wait(future, ASK_MS);
+    tinkc_code code = tinkc_future_wait(future, r->ask_ms);
     tk_mutex_lock(&r->lock);
     r->asked = NULL;
     tk_mutex_unlock(&r->lock);
@@ -42,8 +45,8 @@ static tinkc_code await(remote *r, tinkc_future *future, tk_err *err)
     }
     if (!tinkc_future_is_done(future)) {
         tinkc_future_cancel(future);
-        return tk_err_set(err, TINKC_E_TIMEOUT, "no answer within %d seconds",
-                          ASK_MS / 1000);
+        return tk_err_set(err, TINKC_E_TIMEOUT, "no answer within %g seconds",
+                          (double)r->ask_ms / 1000);
     }
     return tk_err_set(err, code, "%s", tinkc_error_message(tinkc_future_error(future)));
 }
@@ -146,6 +149,11 @@ static bool put_run(remote_run *out, tk_arena *arena, const tinkc_run *run)
             ok = put_checkpoint(&out->last[out->n_last++], arena, last[i]);
         }
     }
+    if (out->n_last == 2 && out->last[0].created_ms < out->last[1].created_ms) {
+        const con_checkpoint older = out->last[0]; /* the newest first */
+        out->last[0] = out->last[1];
+        out->last[1] = older;
+    }
     return ok;
 }
 
@@ -164,18 +172,16 @@ static bool has_run(const remote_runs *runs, const char *id)
 /* Adds a page; a run that a page before had already has moved meanwhile. */
 static tinkc_code add_page(remote_runs *out, const tinkc_runs *page, tk_err *err)
 {
-    for (size_t i = 0; i < page->n && out->n < REMOTE_RUNS_MAX; i++) {
+    bool ok = true;
+    for (size_t i = 0; i < page->n && out->n < REMOTE_RUNS_MAX && ok; i++) {
         const tinkc_run *run = &page->items[i];
-        if (run->id == NULL || run->id[0] == '\0' || has_run(out, run->id)) {
-            continue;
+        if (run->id != NULL && run->id[0] != '\0' && !has_run(out, run->id)) {
+            ok = put_run(&out->p[out->n], &out->arena, run);
+            out->n += ok;
         }
-        if (!put_run(&out->p[out->n], &out->arena, run)) {
-            return tk_err_nomem(err);
-        }
-        out->n++;
     }
     out->total = TK_MAX(page->total, (int64_t)out->n);
-    return TINKC_OK;
+    return ok ? TINKC_OK : tk_err_nomem(err);
 }
 
 /* Asks for one page; *n is how many it had. */
@@ -213,28 +219,54 @@ tinkc_code remote_ask_runs(remote *r, remote_runs *out, tk_err *err)
             break;
         }
     }
-    return code;
+    return out->n > 0 ? TINKC_OK : code;
 }
 
 /* ---- checkpoints ---- */
+
+static int by_age(const void *left, const void *right)
+{
+    const tinkc_checkpoint *const *a = left, *const *b = right;
+    if ((*a)->time_us != (*b)->time_us) {
+        return (*a)->time_us > (*b)->time_us ? -1 : 1;
+    }
+    return *a < *b ? -1 : *a > *b; /* as they came */
+}
+
+/* Copies the newest ones, as many as there is room for. */
+static tinkc_code keep_newest(remote_points *out, const tinkc_checkpoints *all,
+                              tk_err *err)
+{
+    size_t most = TK_MIN(all->n, (size_t)REMOTE_LISTED_MAX);
+    const tinkc_checkpoint **sorted = tk_zarray(all->n + 1, sizeof(*sorted));
+    out->p = tk_arena_array(&out->arena, most + 1, sizeof(*out->p));
+    if (sorted == NULL || out->p == NULL) {
+        tk_free(sorted);
+        return tk_err_nomem(err);
+    }
+    for (size_t i = 0; i < all->n; i++) {
+        sorted[i] = &all->items[i];
+    }
+    qsort(sorted, all->n, sizeof(*sorted), by_age);
+    while (out->n < most &&
+           put_checkpoint(&out->p[out->n], &out->arena, sorted[out->n])) {
+        out->n++;
+    }
+    tk_free(sorted);
+    return out->n > 0 || most == 0 ? TINKC_OK : tk_err_nomem(err);
+}
 
 tinkc_code remote_ask_points(remote *r, remote_points *out, const char *run, tk_err *err)
 {
     tinkc_checkpoints *all = NULL;
     tinkc_future *future = tinkc_rest_list_checkpoints(r->service, run);
-    tk_arena_init(&out->arena, LIST_BYTES);
+    tk_arena_init(&out->arena, POINTS_BYTES);
     tinkc_code code = await(r, future, err);
     if (code == TINKC_OK) {
         code = taken(tinkc_future_take_checkpoints(&all, future, NULL), err);
     }
     if (code == TINKC_OK) {
-        out->p = tk_arena_array(&out->arena, all->n + 1, sizeof(*out->p));
-        code = out->p != NULL ? TINKC_OK : tk_err_nomem(err);
-    }
-    for (size_t i = 0; code == TINKC_OK && i < all->n; i++) {
-        code = put_checkpoint(&out->p[out->n++], &out->arena, &all->items[i])
-                   ? TINKC_OK
-                   : tk_err_nomem(err);
+        code = keep_newest(out, all, err);
     }
     tinkc_checkpoints_free(&all);
     tinkc_future_free(&future);
@@ -243,58 +275,56 @@ tinkc_code remote_ask_points(remote *r, remote_points *out, const char *run, tk_
 
 /* ---- sessions ---- */
 
-static tinkc_code put_session(con_session *out, tk_arena *arena, const char *id,
-                              const tinkc_session_info *info, tk_err *err)
+static bool put_session(con_session *out, tk_arena *arena, const char *id,
+                        const tinkc_session_info *info)
 {
     *out = (con_session){.age_ms = CON_UNKNOWN,
                          .silent_ms = CON_UNKNOWN,
                          .models = (int64_t)info->run_ids_n,
                          .samplers = (int64_t)info->sampler_ids_n};
-    bool ok =
-        dup_text(arena, &out->id, id) && dup_text(arena, &out->name, info->display_name);
-    return ok ? TINKC_OK : tk_err_nomem(err);
+    return dup_text(arena, &out->id, id) &&
+           dup_text(arena, &out->name, info->display_name);
 }
 
-/* A session that has ended since it was listed is left out. */
-static tinkc_code ask_session(remote *r, remote_sessions *out, const char *id,
-                              tk_err *err)
+/* A session that the service does not show, for whatever reason, is left out: it may have
+ * ended since it was listed. Without an answer the others are not asked for either. */
+static tinkc_code ask_session(remote *r, remote_sessions *out, const char *id)
 {
-    tk_err own = TK_ERR_INIT;
+    tk_err ignored = TK_ERR_INIT;
     tinkc_session_info *info = NULL;
     tinkc_future *future = tinkc_rest_get_session(r->service, id, TINKC_SCOPE_OWNED);
-    tinkc_code code = await(r, future, &own);
+    tinkc_code code = await(r, future, &ignored);
     if (code == TINKC_OK) {
-        code = taken(tinkc_future_take_session_info(&info, future, NULL), &own);
+        code = tinkc_future_take_session_info(&info, future, NULL);
     }
-    if (code == TINKC_OK) {
-        code = put_session(&out->p[out->n], &out->arena, id, info, &own);
-        out->n += code == TINKC_OK ? 1 : 0;
+    if (code == TINKC_OK && put_session(&out->p[out->n], &out->arena, id, info)) {
+        out->n++;
     }
     tinkc_session_info_free(&info);
     tinkc_future_free(&future);
-    return code == TINKC_OK || code == TINKC_E_NOT_FOUND || code == TINKC_E_GONE
-               ? TINKC_OK
-               : tk_err_set(err, code, "%s", own.message);
+    bool is_silent = code == TINKC_E_CANCELLED || code == TINKC_E_TIMEOUT ||
+                     code == TINKC_E_CONNECTION || code == TINKC_E_NOMEM;
+    return is_silent ? code : TINKC_OK;
 }
 
-tinkc_code remote_ask_sessions(remote *r, remote_sessions *out, tk_err *err)
+tinkc_code remote_ask_sessions(remote *r, remote_sessions *out)
 {
+    tk_err ignored = TK_ERR_INIT;
     tinkc_list_options options = TINKC_LIST_OPTIONS_INIT;
     tinkc_sessions *ids = NULL;
     options.limit = REMOTE_SESSIONS_MAX;
     tinkc_future *future = tinkc_rest_list_sessions(r->service, &options);
     tk_arena_init(&out->arena, LIST_BYTES);
     out->p = tk_arena_array(&out->arena, REMOTE_SESSIONS_MAX, sizeof(*out->p));
-    tinkc_code code = out->p != NULL ? await(r, future, err) : tk_err_nomem(err);
+    tinkc_code code = out->p != NULL ? await(r, future, &ignored) : TINKC_E_NOMEM;
     if (code == TINKC_OK) {
-        code = taken(tinkc_future_take_sessions(&ids, future, NULL), err);
+        code = tinkc_future_take_sessions(&ids, future, NULL);
     }
     for (size_t i = 0; code == TINKC_OK && i < ids->n && out->n < REMOTE_SESSIONS_MAX;
          i++) {
-        code = ask_session(r, out, ids->ids[i], err);
+        code = ask_session(r, out, ids->ids[i]);
     }
     tinkc_sessions_free(&ids);
     tinkc_future_free(&future);
-    /* some servers have no such list: that is no failure of theirs */
-    return code == TINKC_E_NOT_FOUND || code == TINKC_E_UNSUPPORTED ? TINKC_OK : code;
+    return out->n > 0 ? TINKC_OK : code;
 }

@@ -8,9 +8,10 @@
 #include "cli/console/remote.h"
 
 #define REMOTE_RUNS_MAX     1000
-#define REMOTE_SESSIONS_MAX 20 /* each is a request of its own */
-#define REMOTE_POINTS_MAX   16 /* runs of which all checkpoints are kept */
-#define REMOTE_LAST_MAX     2  /* the last one of each kind */
+#define REMOTE_SESSIONS_MAX 20   /* each is a request of its own */
+#define REMOTE_POINTS_MAX   16   /* runs of which all checkpoints are kept */
+#define REMOTE_LAST_MAX     2    /* the last one of each kind */
+#define REMOTE_LISTED_MAX   1000 /* checkpoints that are kept of a run */
 
 typedef struct remote_run {
     con_run shown; /* `state` is found when it is shown */
@@ -46,6 +47,7 @@ typedef struct remote_slot { /* a run that somebody looks at */
 
 struct remote {
     tinkc_service *service; /* NULL: there is none */
+    int64_t ask_ms;
     char *url, *why;
     tk_mutex lock; /* guards everything below */
     tk_cond wake;
@@ -65,17 +67,20 @@ struct remote {
 
 /* ---- asking (remote_ask.c): on the thread, without the lock; each is bounded ---- */
 
+/* A list of which a part could not be read is given as far as it goes. */
 TK_NODISCARD tinkc_code remote_ask_runs(remote *r, remote_runs *out, tk_err *err);
-TK_NODISCARD tinkc_code remote_ask_sessions(remote *r, remote_sessions *out, tk_err *err);
+TK_NODISCARD tinkc_code remote_ask_sessions(remote *r, remote_sessions *out);
+
+/* The newest ones first, at most REMOTE_LISTED_MAX. */
 TK_NODISCARD tinkc_code remote_ask_points(remote *r, remote_points *out, const char *run,
                                           tk_err *err);
 
 /* Says that somebody looks. Called with the lock. */
 void remote_touch(remote *r);
 
-/* Returns the slot of a run, which it makes when there is none; NULL when memory ran out.
- * Called with the lock. */
-remote_slot *remote_slot_of(remote *r, tk_str run);
+/* Returns the slot of a run, which it makes when there is none; NULL when all are in use, or
+ * memory ran out. Called with the lock. */
+remote_slot *remote_slot_of(remote *r, tk_str run, int64_t now);
 
 /* Returns the state of a run: it trains when the service had a request of it within the last
  * minute; more is not known. The second one is called with the lock. */

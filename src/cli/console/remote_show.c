@@ -52,23 +52,14 @@ static bool put_checkpoints(con_run_details *out, const con_checkpoint *from, si
                             tk_arena *arena)
 {
     con_checkpoint *all = tk_arena_array(arena, n + 1, sizeof(*all));
-    if (all == NULL) {
-        return false;
-    }
-    for (size_t i = 0; i < n; i++) {
-        size_t at = i; /* the newest first */
-        con_checkpoint one = from[i];
-        if (!copy(arena, &one.path) || !copy(arena, &one.id)) {
-            return false;
-        }
-        for (; at > 0 && all[at - 1].created_ms < one.created_ms; at--) {
-            all[at] = all[at - 1];
-        }
-        all[at] = one;
+    bool ok = all != NULL;
+    for (size_t i = 0; i < n && ok; i++) {
+        all[i] = from[i];
+        ok = copy(arena, &all[i].path) && copy(arena, &all[i].id);
     }
     out->checkpoints = all;
     out->n_checkpoints = n;
-    return true;
+    return ok;
 }
 
 /* ---- runs ---- */
@@ -130,7 +121,7 @@ bool remote_has_run(remote *r, tk_str id)
 static const remote_slot *look_at(remote *r, tk_str id)
 {
     int64_t now = tk_clock_mono_ns(NULL);
-    remote_slot *slot = remote_slot_of(r, id);
+    remote_slot *slot = remote_slot_of(r, id, now);
     if (slot != NULL) {
         slot->looked_ns = now;
         if (now >= slot->due_ns && !slot->is_wanted) {

@@ -229,6 +229,15 @@ static tinkc_code write_file(const dpo_reference *r, const train_job *job, tk_er
     return code;
 }
 
+/* The state of a run that this one replaces goes first: it cannot be continued with the new
+ * values. */
+static tinkc_code replace_file(const dpo_reference *r, const train_job *job, tk_err *err)
+{
+    tinkc_code code =
+        job->from_step == 0 ? train_state_discard(job->state_path, err) : TINKC_OK;
+    return code == TINKC_OK ? write_file(r, job, err) : code;
+}
+
 /* ---- both ---- */
 
 /* "NAME.dpo.reference.json" of "NAME.dpo.json". */
@@ -289,7 +298,7 @@ int dpo_reference_get(dpo_reference *r, train_job *job)
         return cmd_fail("%s", err.message);
     }
     result = check_digest(r, job);
-    if (result == CMD_OK && !is_whole && write_file(r, job, &err) != TINKC_OK) {
+    if (result == CMD_OK && !is_whole && replace_file(r, job, &err) != TINKC_OK) {
         return cmd_fail("%s", err.message);
     }
     return result;

@@ -133,6 +133,10 @@ int cmd_fail_input(tinkc_error **error, const char *what);
  * CMD_INTERRUPTED. */
 int cmd_fail_elsewhere(tinkc_error **error, const char *what, const char *hint);
 
+/* Until the next call, for a step that a command can do without: the text of a failure goes
+ * to `out`, and no error line is written. NULL: they are written again. */
+void cmd_fail_keep(char *out, size_t size);
+
 /* Returns what to do about a failure with this code, or about this failure; static, NULL
  * when there is no advice. */
 const char *cmd_hint(tinkc_code code);

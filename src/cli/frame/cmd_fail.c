@@ -1,7 +1,7 @@
 /* Error lines: one line says what failed, a second one what to do about it, and --verbose
  * adds everything that the library knows. Text that a server sent is shown without
  * control characters and without anything that looks like a secret. Owns the flag of
- * --verbose. */
+ * --verbose, and the place where a text is kept. */
 #include <stdio.h>
 #include <string.h>
 
@@ -144,16 +144,34 @@ static void write_hint(const char *hint)
     tk_buf_dispose(&line);
 }
 
+static char *kept; /* NULL: error lines are written */
+static size_t kept_bytes;
+
+void cmd_fail_keep(char *out, size_t size)
+{
+    kept = out;
+    kept_bytes = size;
+}
+
+static void put_failure(const char *text, const char *hint)
+{
+    if (kept != NULL) {
+        (void)tk_redact_apply(NULL, kept, kept_bytes, tk_str_of(text), false);
+        return;
+    }
+    write_line("Error: ", text);
+    if (hint != NULL) {
+        write_hint(hint);
+    }
+}
+
 static int fail(const char *hint, const char *format, va_list list) TINKC_PRINTF(2, 0);
 
 static int fail(const char *hint, const char *format, va_list list)
 {
     char text[LINE_BYTES];
     (void)vsnprintf(text, sizeof(text), format, list);
-    write_line("Error: ", text);
-    if (hint != NULL) {
-        write_hint(hint);
-    }
+    put_failure(text, hint);
     return CMD_FAILED;
 }
 
@@ -205,10 +223,7 @@ static void show_details(const tinkc_error *error)
 static int report(tinkc_error **error, const char *text, const char *hint)
 {
     if (!cmd_interrupted()) {
-        write_line("Error: ", text);
-        if (hint != NULL) {
-            write_hint(hint);
-        }
+        put_failure(text, hint);
         if (is_verbose) {
             show_details(*error);
         }

@@ -176,6 +176,13 @@ const char *cmd_service_url(void)
     return used_url;
 }
 
+void cmd_service_begin(tinkc_service *service, const cmd_args *args)
+{
+    watch(service, args);
+    cmd_stats_start(service, args);
+    cmd_waits_begin(service);
+}
+
 int cmd_service_open(tinkc_service **out, const cmd_args *args, cmd_patience patience)
 {
     tinkc_config *config = NULL;
@@ -189,9 +196,7 @@ int cmd_service_open(tinkc_service **out, const cmd_args *args, cmd_patience pat
         used_url[0] = '\0';
     }
     if (tinkc_service_open(out, config, &error) == TINKC_OK) {
-        watch(*out, args);
-        cmd_stats_start(*out, args);
-        cmd_waits_begin(*out);
+        cmd_service_begin(*out, args);
     } else {
         result = cmd_fail_error(&error, NULL);
         cmd_service_end(NULL, result);

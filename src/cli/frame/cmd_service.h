@@ -20,6 +20,10 @@ int cmd_service_config(tinkc_config **out, const cmd_args *args, cmd_patience pa
 /* Opens a service with that configuration. Returns the same codes. */
 int cmd_service_open(tinkc_service **out, const cmd_args *args, cmd_patience patience);
 
+/* Does for a service that a command opened by itself what --verbose and --stats want, and
+ * starts to show its waits. */
+void cmd_service_begin(tinkc_service *service, const cmd_args *args);
+
 /* Returns the base URL of the service that was opened last; "" when it is too long to keep. */
 const char *cmd_service_url(void);
 

@@ -15,9 +15,9 @@
 #include "base/mem.h"
 #include "cli/rl/rl_keeper.h"
 
-#define SEND_SECONDS 30  /* for a keeper to take its job */
-#define ROOT_MS      500 /* the root is looked at that often */
-#define CHUNK_BYTES  4096
+#define SEND_MS     30000 /* for a keeper to take its job */
+#define ROOT_MS     500   /* the root is looked at that often */
+#define CHUNK_BYTES 4096
 /* the longest report, and room for the read that finds its end */
 #define REPORT_BYTES                                                                     \
     (sizeof(rl_report) + RL_AGENT_OUT_BYTES + RL_AGENT_ERR_BYTES + CHUNK_BYTES)
@@ -37,6 +37,13 @@ struct rl_agents {
 };
 
 /* ---- the root ---- */
+
+/* A send that nobody takes fails with EAGAIN, so that the root can be looked at. */
+static void limit_sends(int fd)
+{
+    const struct timeval limit = {.tv_usec = ROOT_MS * 1000};
+    (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+}
 
 tinkc_code rl_agents_open(rl_agents **out, tk_err *err)
 {
@@ -61,6 +68,7 @@ tinkc_code rl_agents_open(rl_agents **out, tk_err *err)
         tk_free(agents);
         return tk_err_sys(err, failure, "cannot start a process for agents");
     }
+    limit_sends(pair[0]);
     agents->control = pair[0];
     agents->root = pid;
     tk_buf_init(&agents->last, REPORT_BYTES);
@@ -115,24 +123,34 @@ void rl_agents_close(rl_agents *agents)
 
 /* ---- starting ---- */
 
-static tinkc_code send_all(int fd, const char *p, size_t n, tk_err *err)
+/* Whether a send that failed is to be tried again: until its time is over, and a root that is
+ * stopped was woken. */
+static bool tries_again(const rl_agents *agents, int64_t end_ms)
 {
-    while (n > 0) {
-        ssize_t sent = send(fd, p, n, MSG_NOSIGNAL);
-        if (sent < 0 && errno == EINTR) {
-            continue;
-        }
-        if (sent <= 0) {
+    if (errno != EAGAIN && errno != EINTR) {
+        return false;
+    }
+    wake_root(agents);
+    errno = ETIMEDOUT;
+    return tk_clock_mono_ms(NULL) < end_ms;
+}
+
+static tinkc_code send_all(const rl_agents *agents, int fd, const tk_buf *job,
+                           int64_t end_ms, tk_err *err)
+{
+    for (size_t n = 0; n < job->n;) {
+        ssize_t sent = send(fd, job->p + n, job->n - n, MSG_NOSIGNAL);
+        if (sent < 0 && !tries_again(agents, end_ms)) {
             return tk_err_sys(err, errno, "an agent cannot be started");
         }
-        p += sent;
-        n -= (size_t)sent;
+        n += sent > 0 ? (size_t)sent : 0;
     }
     return TINKC_OK;
 }
 
 /* Gives a socket to the root, which gives it to a new keeper. */
-static tinkc_code send_socket(int control, int fd, tk_err *err)
+static tinkc_code send_socket(const rl_agents *agents, int fd, int64_t end_ms,
+                              tk_err *err)
 {
     char byte = 'k';
     struct iovec part = {&byte, 1};
@@ -152,8 +170,8 @@ static tinkc_code send_socket(int control, int fd, tk_err *err)
     memcpy(CMSG_DATA(head), &fd, sizeof(fd));
     ssize_t n;
     do {
-        n = sendmsg(control, &message, MSG_NOSIGNAL);
-    } while (n < 0 && errno == EINTR);
+        n = sendmsg(agents->control, &message, MSG_NOSIGNAL);
+    } while (n < 0 && tries_again(agents, end_ms));
     return n == 1 ? TINKC_OK
                   : tk_err_sys(err, errno, "the process that starts agents is gone");
 }
@@ -189,15 +207,15 @@ static tinkc_code make_keeper(int *fd, const rl_agents *agents, const tk_buf *jo
                               tk_err *err)
 {
     int pair[2];
-    struct timeval limit = {.tv_sec = SEND_SECONDS};
+    int64_t end_ms = tk_clock_mono_ms(NULL) + SEND_MS;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
         return tk_err_sys(err, errno, "cannot make a socket for an agent");
     }
-    (void)setsockopt(pair[0], SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
-    tinkc_code code = send_socket(agents->control, pair[1], err);
+    limit_sends(pair[0]);
+    tinkc_code code = send_socket(agents, pair[1], end_ms, err);
     (void)close(pair[1]);
     if (code == TINKC_OK) {
-        code = send_all(pair[0], job->p, job->n, err);
+        code = send_all(agents, pair[0], job, end_ms, err);
     }
     if (code != TINKC_OK) {
         (void)close(pair[0]);

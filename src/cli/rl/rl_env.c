@@ -21,7 +21,8 @@ extern char **environ;
 
 /* ---- signals ---- */
 
-/* Its group, which a signal of the terminal does not reach; 0: none. */
+/* Its group, which a signal of the terminal does not reach, and its process, which may have
+ * left the group; 0: none. */
 static volatile pid_t group;
 static const int endings[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 static struct sigaction before[TK_ARRAY_LEN(endings)];
@@ -30,6 +31,7 @@ static void end_both(int number)
 {
     if (group > 0) {
         (void)kill(-group, SIGKILL);
+        (void)kill(group, SIGKILL);
     }
     for (size_t i = 0; i < TK_ARRAY_LEN(endings); i++) {
         if (endings[i] == number) {
@@ -134,11 +136,12 @@ tinkc_code rl_env_open(rl_env *env, const char *command, int64_t timeout_ms, tk_
     return TINKC_OK;
 }
 
-/* Kills what is left of its group, and takes the status of waitpid. In this order: until
- * then no other group has its number. */
+/* Kills what is left of its group, and the process itself, which may be in another one; then
+ * takes the status of waitpid. In this order: until then nothing else has its number. */
 static void take_end(rl_env *env, int *status)
 {
     (void)kill(-env->pid, SIGKILL);
+    (void)kill(env->pid, SIGKILL);
     group = 0;
     while (waitpid(env->pid, status, 0) < 0 && errno == EINTR) {
     }

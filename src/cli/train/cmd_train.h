@@ -96,6 +96,9 @@ int cmd_train_set_name(train_job *job);
 /* Checks now that a file can be written which is only written hours later. Accepts NULL. */
 bool cmd_train_can_write(const char *path);
 
+/* The same for one that is not replaced but written to, such as /dev/stdout. */
+bool cmd_train_can_append(const char *path);
+
 /* Reads the state file that an earlier run left. With --resume its settings and its step
  * become those of this run; without, an unfinished run must not be overwritten. */
 int cmd_train_read_state(train_job *job);

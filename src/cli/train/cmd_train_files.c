@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -64,6 +65,12 @@ int cmd_train_set_name(train_job *t)
     return CMD_OK;
 }
 
+static bool is_directory(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
 bool cmd_train_can_write(const char *path)
 {
     const char *slash = path != NULL ? strrchr(path, '/') : NULL;
@@ -72,6 +79,10 @@ bool cmd_train_can_write(const char *path)
     /* the dot at the end makes access fail if the parent is a file */
     char *folder = parent != NULL ? tk_file_join(parent, ".") : NULL;
     bool ok = folder != NULL && access(folder, W_OK) == 0;
+    if (ok && path != NULL && is_directory(path)) {
+        ok = false;
+        errno = EISDIR;
+    }
     if (path != NULL && !ok) {
         tk_err err = TK_ERR_INIT;
         (void)tk_err_sys(&err, errno, "cannot write %s", path);
@@ -80,6 +91,12 @@ bool cmd_train_can_write(const char *path)
     tk_free(parent);
     tk_free(folder);
     return ok || path == NULL;
+}
+
+bool cmd_train_can_append(const char *path)
+{
+    bool is_there = path != NULL && !is_directory(path) && access(path, W_OK) == 0;
+    return is_there || cmd_train_can_write(path);
 }
 
 int cmd_train_read_state(train_job *t)

@@ -425,12 +425,12 @@ static int prepare_and_run(train_job *t)
     }
     cmd_progress("Loading %s", t->model);
     result = open_model(t);
-    if (result == CMD_OK) {
-        result = discard_old(t);
-    }
     t->goal = &train_goal_lines;
     if (result == CMD_OK && t->kind->begin != NULL) {
         result = t->kind->begin(t);
+    }
+    if (result == CMD_OK) { /* the last thing: until here the old run can be resumed */
+        result = discard_old(t);
     }
     return result == CMD_OK ? run_training(t) : result;
 }
@@ -473,9 +473,8 @@ static int train_on(train_job *t)
     if (result != CMD_OK) {
         return result;
     }
-    if (!cmd_has(t->args, "check") &&
-        (!cmd_train_can_write(t->state_path) ||
-         !cmd_train_can_write(cmd_text(t->args, "svg", NULL)))) {
+    bool writes = !cmd_has(t->args, "check");
+    if (writes && !cmd_train_can_write(t->state_path)) {
         return CMD_FAILED;
     }
     result = open_files(t);
@@ -485,6 +484,10 @@ static int train_on(train_job *t)
     if (t->state.is_finished) {
         cmd_print(stderr, "This run is already finished: %s\n", t->state.weights);
         return CMD_OK;
+    }
+    if (writes && (!cmd_train_can_write(t->habits[TRAIN_SVG]) ||
+                   !cmd_train_can_append(t->habits[TRAIN_METRICS]))) {
+        return CMD_FAILED;
     }
     return prepare_and_run(t);
 }

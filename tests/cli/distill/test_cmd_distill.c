@@ -194,6 +194,9 @@ static void test_distill_killed_and_resumed(void **state)
                                    "-k", "3"));
     assert_int_equal(f.p.code, 1);
     assert_true(program_said(&f.p.err, "--samples was 2 when the run started"));
+    program_run(&f.p, PROGRAM_ARGS("distill", "d.jsonl", "-m", MODEL, "--save", "killed",
+                                   "--restart", "-t", "none/such"));
+    assert_int_equal(f.p.code, 1); /* and the run that it would replace is kept */
     run_well(&f, PROGRAM_ARGS(RUN_ARGS("whole")));
     run_well(&f, PROGRAM_ARGS("train", "t.jsonl", "-m", MODEL, "--steps", "1", "--batch",
                               "1", "--rank", "2")); /* another "t" */

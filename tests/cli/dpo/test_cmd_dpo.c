@@ -283,24 +283,37 @@ static void test_dpo_resumed_from_file(void **state)
 }
 
 /* The state of an old run goes before the log-probabilities of its start weights do: else a run
- * that is killed between the two leaves a state that --resume cannot continue. The requests of
- * the old run: two references, two evaluations, two for each of eight steps. */
+ * that is killed between the two leaves a state that --resume cannot continue. The requests
+ * until then: two references, two evaluations, two for each of eight steps, and the two
+ * references again. */
 static void test_dpo_begun_again(void **state)
 {
     modelfix f;
-    fix_open(&f, RUNFIX_HANGS("forward_backward", "20"));
+    fix_open(&f, RUNFIX_HANGS("forward_backward", "22"));
     run_well(&f, PROGRAM_ARGS(RUN_ARGS("again")));
     assert_true(runfix_has(&f, "again.dpo.json", "\"finished\":true"));
     program_write_file(&f.p, "again.dpo.reference.json", "old");
     program_start(&f.p, PROGRAM_ARGS(RUN_ARGS("again"), "--restart"));
-    int64_t end = tk_clock_mono_ms(NULL) + RUNFIX_WAIT_MS;
-    while (access(program_path(&f.p, "again.dpo.json"), F_OK) == 0) {
-        assert_true(tk_clock_mono_ms(NULL) < end);
-        (void)usleep(2000);
-    }
-    assert_true(runfix_has(&f, "again.dpo.reference.json", "old"));
+    runfix_wait(&f, "again.dpo.reference.json", "logprobs");
+    assert_int_equal(access(program_path(&f.p, "again.dpo.json"), F_OK), -1);
     assert_int_equal(kill(f.p.pid, SIGKILL), 0);
     program_end(&f.p);
+    modelfix_close(&f);
+}
+
+/* ... and not before they are known: the old run is still there when that fails. */
+static void test_dpo_cannot_begin_again(void **state)
+{
+    modelfix f;
+    fix_open(&f, "{\"rules\":[{\"route\":\"forward_backward\",\"action\":\"status\","
+                 "\"status\":400,\"skip\":20,\"times\":1}]}");
+    run_well(&f, PROGRAM_ARGS(RUN_ARGS("again")));
+    program_write_file(&f.p, "again.dpo.reference.json", "old");
+    program_run(&f.p, PROGRAM_ARGS(RUN_ARGS("again"), "--restart"));
+    assert_int_equal(f.p.code, 1);
+    assert_true(program_said(&f.p.err, "Cannot compute the log-probabilities"));
+    assert_true(runfix_has(&f, "again.dpo.json", "\"finished\":true"));
+    assert_true(runfix_has(&f, "again.dpo.reference.json", "old"));
     modelfix_close(&f);
 }
 
@@ -408,6 +421,7 @@ int main(void)
         cmocka_unit_test(test_dpo_killed_and_resumed),
         cmocka_unit_test(test_dpo_resumed_from_file),
         cmocka_unit_test(test_dpo_begun_again),
+        cmocka_unit_test(test_dpo_cannot_begin_again),
         cmocka_unit_test(test_dpo_interrupted),
         cmocka_unit_test(test_dpo_server_fails),
         cmocka_unit_test(test_dpo_manners),

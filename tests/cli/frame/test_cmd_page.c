@@ -1,7 +1,10 @@
 /* Where `tinkc train` and `tinkc rl` say that their run is shown, and what --open starts,
  * against the real server. The browser is a script that writes down what it was given.
  * Links: peer client text server */
+#include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/modelfix.h"
 #include "server/srvfix.h"
@@ -15,42 +18,55 @@ typedef struct fix {
     char url[MODELFIX_URL_BYTES], path[600];
 } fix;
 
-static void fix_open(fix *f, srv_options options)
+/* What the browser is given by the command that runs. When none is started, this fails. */
+static void read_said(const program *p, char out[512])
+{
+    char path[600];
+    size_t n = 0;
+    (void)snprintf(path, sizeof(path), "%s/said", p->dir);
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    assert_true(fd >= 0);
+    while (n == 0 || out[n - 1] != '\n') {
+        struct pollfd at = {.fd = fd, .events = POLLIN};
+        assert_true(n < 512);
+        assert_int_equal(poll(&at, 1, 60000), 1);
+        assert_int_equal(read(fd, out + n, 1), 1);
+        n++;
+    }
+    out[n - 1] = '\0';
+    assert_int_equal(close(fd), 0);
+}
+
+/* A browser that writes down what it was given, in a folder that PATH names. */
+static void put_browser(program *p, char path[600])
 {
     char text[600];
+    (void)snprintf(path, 600, "PATH=%s:/usr/bin:/bin", p->dir);
+    program_env(p, path);
+    program_write_file(p, "xdg-open", "#!/bin/sh\necho \"$1\" >said\n");
+    (void)snprintf(text, sizeof(text), "%s/xdg-open", p->dir);
+    assert_int_equal(chmod(text, 0700), 0);
+    (void)snprintf(text, sizeof(text), "%s/said", p->dir);
+    assert_int_equal(mkfifo(text, 0600), 0);
+}
+
+static void fix_open(fix *f, srv_options options)
+{
     srvfix_open(&f->server, options);
     program_open(&f->p, TINKC_PROGRAM);
     (void)snprintf(f->url, sizeof(f->url), "TINKER_BASE_URL=%s",
                    srv_url(f->server.server));
     program_env(&f->p, f->url);
     program_env(&f->p, "TINKER_API_KEY=" KEY);
-    (void)snprintf(f->path, sizeof(f->path), "PATH=%s:/usr/bin:/bin", f->p.dir);
-    program_env(&f->p, f->path);
     program_write_file(&f->p, "d.jsonl",
                        "{\"prompt\":\"One\",\"completion\":\" two\"}\n");
-    program_write_file(&f->p, "xdg-open", "#!/bin/sh\necho \"$1\" >said\n");
-    (void)snprintf(text, sizeof(text), "%s/xdg-open", f->p.dir);
-    assert_int_equal(chmod(text, 0700), 0);
-    (void)snprintf(text, sizeof(text), "%s/said", f->p.dir);
-    assert_int_equal(mkfifo(text, 0600), 0);
+    put_browser(&f->p, f->path);
 }
 
 static void fix_close(fix *f)
 {
     program_close(&f->p);
     srvfix_close(&f->server);
-}
-
-/* What the browser is given by the command that runs. */
-static void read_said(fix *f, char out[512])
-{
-    char path[600];
-    (void)snprintf(path, sizeof(path), "%s/said", f->p.dir);
-    FILE *said = fopen(path, "re");
-    assert_non_null(said);
-    assert_non_null(fgets(out, 512, said));
-    assert_int_equal(fclose(said), 0);
-    out[strcspn(out, "\n")] = '\0';
 }
 
 /* The address in the line "Console: ADDRESS". */
@@ -94,7 +110,7 @@ static void test_page_without_a_key(void **state)
     check_run(&f, shown);
     assert_false(program_said(&f.p.err, "--open"));
     program_start(&f.p, PROGRAM_ARGS(TRAIN, "--open"));
-    read_said(&f, opened);
+    read_said(&f.p, opened);
     program_end(&f.p);
     assert_int_equal(f.p.code, 0);
     read_shown(&f, shown);
@@ -112,7 +128,7 @@ static void test_page_with_a_key(void **state)
     assert_int_equal(f.p.code, 0);
     assert_true(program_said(&f.p.err, " (--open logs in)\n"));
     program_start(&f.p, PROGRAM_ARGS(TRAIN, "--open"));
-    read_said(&f, opened);
+    read_said(&f.p, opened);
     program_end(&f.p);
     assert_int_equal(f.p.code, 0);
     read_shown(&f, shown);
@@ -157,7 +173,7 @@ static void test_page_of_rl(void **state)
     program_start(&f.p, PROGRAM_ARGS("rl", "--tasks", "t.jsonl", "--match", "exact",
                                      "--max-tokens", "2", "--steps", "1", "--batch", "1",
                                      "--group", "2", "--rank", "2", "--open"));
-    read_said(&f, opened);
+    read_said(&f.p, opened);
     program_end(&f.p);
     read_shown(&f, shown);
     assert_string_equal(opened, shown);
@@ -174,7 +190,7 @@ static void test_page_of_a_local_server(void **state)
     fix_open(&f, (srv_options){0});
     program_env(&f.p, "TINKER_BASE_URL=");
     program_start(&f.p, PROGRAM_ARGS(TRAIN, "--local", "--open"));
-    read_said(&f, opened);
+    read_said(&f.p, opened);
     program_end(&f.p);
     assert_int_equal(f.p.code, 0);
     assert_int_equal(strncmp(opened, "http://127.0.0.1:", 17), 0);
@@ -202,6 +218,41 @@ static void test_page_of_other_servers(void **state)
     fakeapi_stop(&api);
 }
 
+/* The server is asked once for what it says of itself, and a code that is none does not come
+ * into an address. */
+static void test_page_of_a_hostile_server(void **state)
+{
+    static const char *const codes[] = {"{\"code\":\"a&to=/x\"}", "{\"code\":\"\"}",
+                                        "{\"code\":\"Good_code-1\"}"};
+    (void)state;
+    for (size_t i = 0; i < TK_ARRAY_LEN(codes); i++) {
+        char url[MODELFIX_URL_BYTES], path[600], opened[512];
+        program p;
+        fakeapi *api = modelfix_peer(url, NULL);
+        fakeapi_default(api, "GET", "/tinkc/v1/console/session",
+                        &fakeapi_json("{\"login\":\"key\",\"runs\":\"recorded\"}"));
+        fakeapi_default(api, "POST", "/tinkc/v1/console/code",
+                        &(fakeapi_step){.body = codes[i]});
+        program_open(&p, TINKC_PROGRAM);
+        program_env(&p, url);
+        put_browser(&p, path);
+        program_write_file(&p, "d.jsonl",
+                           "{\"prompt\":\"One\",\"completion\":\" two\"}\n");
+        program_start(&p,
+                      PROGRAM_ARGS(TRAIN, "--open", "-m", MODELFIX_NAME, "--tokenizer",
+                                   TEST_DATA_DIR "/../../models/pebble-llama-2m"));
+        if (i == 2) {
+            read_said(&p, opened);
+            assert_non_null(strstr(opened, "/#login=Good_code-1&to=/runs/"));
+        }
+        program_end(&p);
+        assert_int_equal(program_said(&p.err, "the server gave no code"), i < 2);
+        assert_int_equal(fakeapi_count(api, "GET", "/tinkc/v1/console/session"), 1);
+        program_close(&p);
+        fakeapi_stop(&api);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -211,6 +262,7 @@ int main(void)
         cmocka_unit_test(test_page_of_rl),
         cmocka_unit_test(test_page_of_a_local_server),
         cmocka_unit_test(test_page_of_other_servers),
+        cmocka_unit_test(test_page_of_a_hostile_server),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -129,6 +129,9 @@ static void test_env_leaves_nothing(void **state)
         {"exec 3>pipe; echo x >&3; sleep 1000 >&- & exit 3", 1},
         {"exec 3>pipe; echo x >&3; sleep 1000 >&- & exec >&-; sleep 1000", 1},
         {"exec 3>pipe; echo x >&3; sleep 1000 >&- & read a; echo '{\"done\":true}'", 0},
+        {"exec 3>pipe; echo x >&3; exec python3 -c 'import os, time; os.close(1); "
+         "os.setpgid(0, os.getpgid(os.getppid())); time.sleep(1000)' 1>&1",
+         1}, /* it leaves its group */
     };
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
     (void)state;

@@ -246,6 +246,49 @@ static void test_stopped_keeper(void **state)
     wait_for_marked(false);
 }
 
+/* The root is the only child of this process. */
+static void stop_root(void)
+{
+    char path[64];
+    int root = 0;
+    siginfo_t info;
+    (void)snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
+    FILE *file = fopen(path, "re");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%d", &root), 1);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(kill(root, SIGSTOP), 0);
+    assert_int_equal(waitid(P_PID, (id_t)root, &info, WSTOPPED | WNOWAIT), 0);
+}
+
+/* A root that is stopped is woken also while more is sent than fits into a socket: a task that
+ * is large, and many agents. */
+static void test_stopped_root(void **state)
+{
+    enum { BYTES = 4 << 20, MANY = 400 };
+    static char large[BYTES];
+    const char *variables[] = {mark};
+    rl_job job = job_of("wc -c", variables), other = job_of("exit 7", variables);
+    rl_ended e;
+    (void)state;
+    memset(large, 'x', sizeof(large));
+    job.input = (tk_str){large, sizeof(large)};
+    stop_root();
+    start(&job, &job);
+    assert_true(rl_agents_wait(agents, &e, WAIT_MS));
+    assert_int_equal(e.end, RL_END_OK);
+    assert_text(e.out, "4194304\n");
+    stop_root();
+    for (size_t i = 0; i < MANY; i++) {
+        start(&other, NULL);
+    }
+    for (size_t i = 0; i < MANY; i++) {
+        assert_true(rl_agents_wait(agents, &e, WAIT_MS));
+        assert_int_equal(e.status, 7);
+    }
+    wait_for_marked(false);
+}
+
 static void test_many(void **state)
 {
     const char *variables[] = {mark};
@@ -361,6 +404,7 @@ int main(void)
         cmocka_unit_test(test_flood),
         cmocka_unit_test(test_forks),
         cmocka_unit_test(test_stopped_keeper),
+        cmocka_unit_test(test_stopped_root),
         cmocka_unit_test(test_many),
         cmocka_unit_test(test_stop),
         cmocka_unit_test(test_limits),

@@ -2,6 +2,7 @@
  * wrong with data, and a run that was killed goes on exactly.
  * Links: peer client text server */
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "cli/train/runfix.h"
@@ -218,7 +219,9 @@ static void test_train_usage(void **state)
          "Error: cannot write d.jsonl/a: Not a directory",
          1},
         {{"train", "d.jsonl", "-m", "no/model", NULL}, "Error: ", 1},
-        {{"train", "d.jsonl", "-m", MODEL, "--metrics", "no/dir", NULL}, "no/dir", 1},
+        {{"train", "d.jsonl", "-m", MODEL, "--metrics", "no/dir", NULL},
+         "Error: cannot write no/dir: No such",
+         1},
     };
     modelfix f;
     fix_open(&f, NULL);
@@ -361,6 +364,28 @@ static void test_train_begun_again(void **state)
     modelfix_close(&f);
 }
 
+/* A run that cannot begin leaves the state of the one that it would replace. */
+static void test_train_cannot_begin_again(void **state)
+{
+    static const char *const bad[][2] = {
+        {"--metrics", "no/dir"}, {"--metrics", "folder"}, {"--svg", "folder"}};
+    modelfix f;
+    (void)state;
+    fix_open(&f, NULL);
+    program_run(&f.p, PROGRAM_ARGS("train", "d.jsonl", "-m", MODEL, "--steps", "8",
+                                   "--batch", "2", "--rank", "2", "--save", "again",
+                                   "--save-every", "1", "--budget-tokens", "100"));
+    assert_int_equal(mkdir(program_path(&f.p, "folder"), 0700), 0);
+    for (size_t i = 0; i < TK_ARRAY_LEN(bad); i++) {
+        program_run(&f.p, PROGRAM_ARGS("train", "d.jsonl", "-m", MODEL, "--save", "again",
+                                       "--restart", bad[i][0], bad[i][1]));
+        assert_int_equal(f.p.code, 1);
+        assert_true(program_said(&f.p.err, "Error: cannot write "));
+        assert_true(runfix_has(&f, "again.train.json", "\"finished\":false"));
+    }
+    modelfix_close(&f);
+}
+
 /* Ctrl-C: what is under way ends, a checkpoint is saved, 130; --resume goes on. */
 static void test_train_interrupted(void **state)
 {
@@ -495,6 +520,7 @@ int main(void)
         cmocka_unit_test(test_train_names),
         cmocka_unit_test(test_train_killed_and_resumed),
         cmocka_unit_test(test_train_begun_again),
+        cmocka_unit_test(test_train_cannot_begin_again),
         cmocka_unit_test(test_train_interrupted),
         cmocka_unit_test(test_train_terminated_twice),
         cmocka_unit_test(test_train_stop_unsaved),
