@@ -321,10 +321,10 @@ static void run(void *user)
     }
 }
 
-void srv_rec_flush(srv_rec *rec)
+bool srv_rec_flush(srv_rec *rec)
 {
     if (rec == NULL || !rec->runs) {
-        return;
+        return true;
     }
     int64_t until = tk_clock_mono_ns(NULL) + FLUSH_NS;
     tk_mutex_lock(&rec->lock);
@@ -337,7 +337,9 @@ void srv_rec_flush(srv_rec *rec)
             break;
         }
     }
+    bool is_done = rec->finished >= wanted;
     tk_mutex_unlock(&rec->lock);
+    return is_done;
 }
 
 /* ---- life ---- */

@@ -48,8 +48,9 @@ TK_NODISCARD tinkc_code srv_rec_start(srv_rec *rec, con *console, tk_err *err);
 void srv_rec_stop(srv_rec *rec);
 void srv_rec_free(srv_rec *rec); /* accepts NULL */
 
-/* Waits until everything is written that was recorded before, or cannot be now. */
-void srv_rec_flush(srv_rec *rec);
+/* Waits until everything is written that was recorded before, or is lost; false when it still
+ * waits in the queue, because another program has the database. */
+bool srv_rec_flush(srv_rec *rec);
 
 /* ---- recording ---- */
 

@@ -376,7 +376,10 @@ tinkc_code srv_rec_forget(srv_rec *rec, int64_t *n, int64_t id, tk_err *err)
     if (rec == NULL) {
         return TINKC_OK;
     }
-    srv_rec_flush(rec);
+    if (!srv_rec_flush(rec)) { /* what is in the queue would come back after this */
+        return tk_err_set(err, TINKC_E_STATE,
+                          "what is recorded waits for " SRV_REC_DATABASE "; try again");
+    }
     tk_mutex_lock(&rec->reading);
     if (rec->reader != NULL) {
         code = forget(rec->reader, n, id, err);
