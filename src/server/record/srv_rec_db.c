@@ -159,6 +159,9 @@ tinkc_code srv_rec_db_open(sqlite3 **out, const char *data, bool *damaged, tk_er
     if (code == TINKC_OK) {
         code = check_schema(db, damaged, err);
     }
+    if (code == TINKC_OK) { /* whatever this SQLite does by itself */
+        code = srv_sql_exec(db, "PRAGMA secure_delete = FAST", err);
+    }
     if (code != TINKC_OK) {
         *damaged = *damaged || srv_rec_db_is_damaged(db);
         (void)sqlite3_close(db);

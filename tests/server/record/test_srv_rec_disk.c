@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 
 #include "recfix.h"
-#include "server/store/srv_sql.h"
+#include "server/record/srv_rec_db.h"
 
 /* Each of these in the place of the database: one warning, and nothing else happens; what is
  * no database is moved aside, and recording goes on. */
@@ -86,6 +86,23 @@ static void test_srv_rec_busy(void **state)
     assert_int_equal(srv_rec_forget(it.rec, &n, CON_UNKNOWN, &err), TINKC_OK);
     assert_int_equal(n, 1);
     recfix_close(&it);
+    recfix_remove(&it);
+}
+
+/* What goes by the limits is not overwritten, whatever SQLite was built to do: each page of it
+ * would be written once more. */
+static void test_srv_rec_overwrites_what_costs_nothing(void **state)
+{
+    recfix it;
+    tk_err err = TK_ERR_INIT;
+    sqlite3 *db = NULL;
+    bool damaged = false;
+    int64_t how = 0;
+    recfix_make(&it);
+    assert_int_equal(srv_rec_db_open(&db, it.data, &damaged, &err), TINKC_OK);
+    assert_int_equal(srv_rec_db_number(&how, db, "PRAGMA secure_delete", &err), TINKC_OK);
+    assert_int_equal(how, 2); /* FAST */
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
     recfix_remove(&it);
 }
 
@@ -252,6 +269,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_srv_rec_other_things_in_its_place),
         cmocka_unit_test(test_srv_rec_busy),
+        cmocka_unit_test(test_srv_rec_overwrites_what_costs_nothing),
         cmocka_unit_test(test_srv_rec_full_disk),
         cmocka_unit_test(test_srv_rec_full_disk_is_emptied),
         cmocka_unit_test(test_srv_rec_killed),
