@@ -8,6 +8,7 @@
 #include "base/str.h"
 
 #define SRV_REC_MEMBER_BYTES 32
+#define SRV_REC_TEXT_BYTES   (16 * TK_KIB) /* of a member that are kept as text */
 
 typedef struct srv_rec_member {
     uint32_t number; /* its id is that of the group and this */
