@@ -379,7 +379,8 @@ tinkc_code srv_rec_new(srv_rec **out, const srv_rec_config *config, tk_err *err)
         srv_rec_free(rec);
         return tk_err_nomem(err);
     }
-    if (srv_rec_disk_open(rec) == TINKC_E_NOMEM) { /* a disk may come back */
+    bool is_busy;
+    if (srv_rec_disk_open(rec, &is_busy) == TINKC_E_NOMEM) { /* a disk may come back */
         srv_rec_free(rec);
         return tk_err_nomem(err);
     }

@@ -164,6 +164,7 @@ tinkc_code srv_rec_db_open(sqlite3 **out, const char *data, bool *damaged, tk_er
     }
     if (code != TINKC_OK) {
         *damaged = *damaged || srv_rec_db_is_damaged(db);
+        code = srv_rec_db_is_busy(db) ? TINKC_E_STATE : code;
         (void)sqlite3_close(db);
         return code;
     }
