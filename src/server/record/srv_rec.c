@@ -359,7 +359,8 @@ tinkc_code srv_rec_new(srv_rec **out, const srv_rec_config *config, tk_err *err)
     tk_list_init(&rec->queue);
     tk_list_init(&rec->all);
     rec->writer.loaded = &rec->all;
-    srv_rec_group_init(&rec->samples, 2 * QUEUE_BYTES);
+    srv_rec_group_init(&rec->samples, 2 * QUEUE_BYTES,
+                       hd_budget_quota(config->budget, config->part));
     tk_map_init(&rec->by_id, TK_MAP_BORROW_KEYS);
     tinkc_code code = tk_cond_init_with(&rec->wake, &rec->lock, err);
     if (code != TINKC_OK) {

@@ -130,7 +130,7 @@ static tinkc_code change(sqlite3 *db, tk_err *err)
         return code;
     }
     tk_arena_init(&u.arena, GROUP_BYTES);
-    srv_rec_group_init(&u.bufs, GROUP_BYTES);
+    srv_rec_group_init(&u.bufs, GROUP_BYTES, NULL); /* once, when nothing runs yet */
     code = move_samples(&u, err);
     srv_rec_group_dispose(&u.bufs);
     tk_arena_dispose(&u.arena);
