@@ -244,6 +244,13 @@ void srv_rec_add_sample(srv_rec *rec, const srv_rec_sample *sample)
     push(rec, entry);
 }
 
+void srv_rec_lose(srv_rec *rec)
+{
+    if (rec != NULL) {
+        atomic_fetch_add(&rec->dropped, 1);
+    }
+}
+
 /* ---- the thread ---- */
 
 /* Waits for entries, then a little for more of them; returns false at the end. */

@@ -108,6 +108,8 @@ typedef struct srv_rec_sample {  /* the sequences of one request; borrowed */
 } srv_rec_sample;
 
 void srv_rec_add_sample(srv_rec *rec, const srv_rec_sample *sample);
+/* Counts something for which who would record it has no memory. */
+void srv_rec_lose(srv_rec *rec);
 
 typedef struct srv_rec_stats {
     bool samples; /* are recorded */
