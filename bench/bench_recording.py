@@ -50,6 +50,7 @@ class Server:
 
     def __init__(self, folder, name, *options):
         self.folder = folder
+        self.records = "--no-recording" not in options
         self.runs = self.asked = 0
         self.process = subprocess.Popen([BUILD / "tinkc", "serve", "--port", "0", "--threads", "1", "--data",
                                          f"{folder}/{name}", *options], stdout=subprocess.PIPE,
@@ -83,11 +84,13 @@ class Server:
         return time.clock_gettime((~self.process.pid << 3) | 2)  # CLOCK_PROCESS_CPUTIME_ID of that process
 
     def recorder(self):
-        """CPU seconds of the thread that records."""
+        """CPU seconds of the thread that records; 0 where nothing is recorded."""
+        if not self.records:
+            return 0.0
         for task in pathlib.Path(f"/proc/{self.process.pid}/task").iterdir():
             if (task / "comm").read_text().strip() == "tinkc-record":
                 return int((task / "schedstat").read_text().split()[0]) / 1e9
-        return 0.0
+        sys.exit("bench_recording: the server has no thread tinkc-record")
 
     def train(self):
         """Returns how many steps."""

@@ -137,8 +137,8 @@ void fz_check(fz_client *client, const httpget_request *request, const fz_answer
 /* Sends bytes that need not be a request. Only silence is a finding. */
 void fz_throw(fz_client *client, const void *data, size_t n, bool read_answer);
 
-/* Reads at most n bytes of an answer that may have no end, and goes away. Returns its status,
- * 0 when there was none. */
+/* Reads at most n bytes of an answer that has no end, and not more than its first event, and
+ * goes away. Returns its status, 0 when there was none. */
 int fz_listen(fz_client *client, const httpget_request *request, size_t n);
 
 /* The text under a key, or "" . */

@@ -347,7 +347,8 @@ static bool send_parts(fz_client *c, fz_ids *ids, const hd_route *route, parts *
             fz_chance(c, 900) ? NULL : types[fz_below(c, TK_ARRAY_LEN(types))]};
     fz_way way = fz_chance(c, 900) ? FZ_PLAIN : (fz_chance(c, 500) ? FZ_UNREAD : FZ_HALF);
     if (strstr(route->pattern, "/console/events") != NULL) { /* its answer has no end */
-        fz_routes_count(route, fz_listen(c, &request, (size_t)fz_below(c, 100)));
+        size_t n = (size_t)fz_below(c, 400); /* within the headers, or within an event */
+        fz_routes_count(route, fz_listen(c, &request, n));
         return true;
     }
     if (!fz_ask(c, &request, way, &answer)) {

@@ -271,7 +271,13 @@ int fz_listen(fz_client *client, const httpget_request *request, size_t n)
         return 0;
     }
     int status = httpget_ask(connection, request) ? httpget_status(connection) : 0;
+    bool is_line =
+        false; /* the first event is there at once, and ends with an empty line */
     for (char byte; status == 200 && n > 0 && httpget_byte(connection, &byte); n--) {
+        if (byte == '\n' && is_line) {
+            break;
+        }
+        is_line = byte == '\n';
     }
     httpget_close(&connection);
     return status;

@@ -55,11 +55,11 @@ void eng_pool_set_stop(eng_pool *pool, eng_stop_fn stop, void *user);
 /* ---- models ---- */
 
 /* How an open model holds its matrices: as its files have them, or rounded once, when it
- * is opened, to 8 bits, with a scale for 64 inputs of an output. These take a bit more
- * than half of bf16's memory. Vectors (norms, biases) stay as they are, as does an
- * embedding that is not the head. Everything else is the same: activations are never
- * rounded, adapters are float32, and bits depend on what they depend on with other
- * weights. */
+ * is opened, to 8 bits, with a scale for 64 inputs of an output. What is rounded takes a
+ * bit more than half of bf16's memory. Vectors (norms, biases) stay as they are, as does
+ * an embedding that is not the head, of a model that is not tied. Everything else is the
+ * same: activations are never rounded, adapters are float32, and bits depend on what they
+ * depend on with other weights. */
 typedef enum eng_weights { ENG_WEIGHTS_FILE, ENG_WEIGHTS_INT8 } eng_weights;
 
 /* A directory in Hugging Face layout: config.json, optional generation_config.json,

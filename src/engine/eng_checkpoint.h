@@ -36,6 +36,7 @@ TK_NODISCARD tinkc_code eng_adapter_export_peft(const eng_adapter *adapter,
 
 typedef struct eng_checkpoint_info {
     eng_lora_config lora; /* seed 0 */
+    bool int8; /* it was made over weights that were rounded (ENG_WEIGHTS_INT8) */
     bool has_optimizer;
     uint64_t steps; /* 0 without optimizer state */
 } eng_checkpoint_info;

@@ -11,6 +11,9 @@
 #define ENG_CKPT_CHECKSUMS "checksums.json"
 #define ENG_CKPT_COMPLETE  "checkpoint_complete"
 
+#define ENG_CKPT_PRECISION "base_precision" /* metadata of the weights */
+#define ENG_CKPT_INT8      "INT8"
+
 #define ENG_CKPT_MOMENT1 ".exp_avg" /* after the name of the weight */
 #define ENG_CKPT_MOMENT2 ".exp_avg_sq"
 

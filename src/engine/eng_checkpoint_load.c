@@ -271,6 +271,8 @@ static tinkc_code source_open(source *s)
     if (code != TINKC_OK) {
         goto out;
     }
+    s->info.int8 =
+        tk_str_is(eng_st_metadata(s->weights, ENG_CKPT_PRECISION), ENG_CKPT_INT8);
     code = open_tensors(s, ENG_CKPT_OPTIMIZER, false, &s->optimizer);
     if (code != TINKC_OK) {
         goto out;

@@ -184,8 +184,8 @@ static tinkc_code write_weights(save *s)
 {
     /* an adapter that was trained on rounded weights fits those best */
     bool int8 = !s->peft && s->adapter->model->weights == ENG_WEIGHTS_INT8;
-    const char *const metadata[] = {"format", "pt", int8 ? "base_precision" : NULL,
-                                    "INT8", NULL};
+    const char *const metadata[] = {"format", "pt", int8 ? ENG_CKPT_PRECISION : NULL,
+                                    ENG_CKPT_INT8, NULL};
     tensors t = {.n = 0};
     tinkc_code code = tensors_init(&t, s, 1);
     if (code == TINKC_OK) {

@@ -362,10 +362,10 @@ static bool is_matrix(const eng_st *st, const eng_st_tensor *t)
                               eng_st_find(st, TK_STR("lm_head.weight")) == NULL);
 }
 
-/* At most twice the files. */
+/* At most twice the files, also when they are full of matrices that padding makes larger. */
 static size_t store_bytes(const eng_st *st, eng_weights weights)
 {
-    size_t bytes = 0;
+    size_t bytes = 0, files = 0;
     for (size_t i = 0; i < eng_st_count(st); i++) {
         const eng_st_tensor *t = eng_st_at(st, i);
         size_t each = t->dtype == ENG_BF16 ? sizeof(uint16_t) : sizeof(eng_real);
@@ -375,8 +375,9 @@ static size_t store_bytes(const eng_st *st, eng_weights weights)
             return SIZE_MAX;
         }
         bytes += all;
+        files += t->known ? t->count * eng_dtype_size(t->dtype) : 0;
     }
-    return bytes;
+    return TK_MIN(bytes, 2 * files);
 }
 
 static tinkc_code load(eng_model *model, const eng_st *st, tk_err *err)

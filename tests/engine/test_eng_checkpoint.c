@@ -221,6 +221,9 @@ static void test_int8_is_recorded(void **unused)
         scene_init(&s, &spec, 1);
         assert_int_equal(eng_adapter_save(s.adapter, s.at, &options, NULL), TINKC_OK);
         assert_int_equal(weights_say(s.at, "\"base_precision\":\"INT8\""), int8);
+        eng_checkpoint_info info;
+        assert_int_equal(eng_checkpoint_read_info(&info, s.at, NULL), TINKC_OK);
+        assert_int_equal(info.int8, int8);
         eng_adapter *again = NULL;
         assert_int_equal(eng_adapter_open(&again, s.model, s.at, NULL), TINKC_OK);
         assert_memory_equal(again->weights, s.adapter->weights,

@@ -20,7 +20,6 @@
 
 #define CHECKPOINTS_MAX 1000
 #define SESSIONS_MAX    200
-#define TOKEN_BYTES     (16 * TK_MIB) /* the text of one token; most have a few bytes */
 
 static tinkc_code no_memory(tk_err *err)
 {
@@ -164,7 +163,7 @@ static tinkc_code fill_texts(tk_str *texts, tk_arena *arena, const srv_base *bas
 {
     tk_buf buf;
     bool ok = true;
-    tk_buf_init(&buf, TOKEN_BYTES);
+    tk_buf_init(&buf, SRV_TOKEN_BYTES);
     for (size_t i = 0; ok && i < n; i++) {
         tk_buf_clear(&buf);
         bool known = base->tok != NULL && srv_text_bytes(base->tok, ids[i], &buf);

@@ -244,6 +244,13 @@ void srv_rec_add_sample(srv_rec *rec, const srv_rec_sample *sample)
     push(rec, entry);
 }
 
+void srv_rec_lose(srv_rec *rec)
+{
+    if (rec != NULL) {
+        atomic_fetch_add(&rec->dropped, 1);
+    }
+}
+
 /* ---- the thread ---- */
 
 /* Waits for entries, then a little for more of them; returns false at the end. */
@@ -321,10 +328,10 @@ static void run(void *user)
     }
 }
 
-void srv_rec_flush(srv_rec *rec)
+bool srv_rec_flush(srv_rec *rec)
 {
     if (rec == NULL || !rec->runs) {
-        return;
+        return true;
     }
     int64_t until = tk_clock_mono_ns(NULL) + FLUSH_NS;
     tk_mutex_lock(&rec->lock);
@@ -337,7 +344,9 @@ void srv_rec_flush(srv_rec *rec)
             break;
         }
     }
+    bool is_done = rec->finished >= wanted;
     tk_mutex_unlock(&rec->lock);
+    return is_done;
 }
 
 /* ---- life ---- */
@@ -357,7 +366,8 @@ tinkc_code srv_rec_new(srv_rec **out, const srv_rec_config *config, tk_err *err)
     tk_list_init(&rec->queue);
     tk_list_init(&rec->all);
     rec->writer.loaded = &rec->all;
-    srv_rec_group_init(&rec->samples, 2 * QUEUE_BYTES);
+    srv_rec_group_init(&rec->samples, 2 * QUEUE_BYTES,
+                       hd_budget_quota(config->budget, config->part));
     tk_map_init(&rec->by_id, TK_MAP_BORROW_KEYS);
     tinkc_code code = tk_cond_init_with(&rec->wake, &rec->lock, err);
     if (code != TINKC_OK) {
@@ -377,7 +387,8 @@ tinkc_code srv_rec_new(srv_rec **out, const srv_rec_config *config, tk_err *err)
         srv_rec_free(rec);
         return tk_err_nomem(err);
     }
-    if (srv_rec_disk_open(rec) == TINKC_E_NOMEM) { /* a disk may come back */
+    bool is_busy;
+    if (srv_rec_disk_open(rec, &is_busy) == TINKC_E_NOMEM) { /* a disk may come back */
         srv_rec_free(rec);
         return tk_err_nomem(err);
     }

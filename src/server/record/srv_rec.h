@@ -48,8 +48,9 @@ TK_NODISCARD tinkc_code srv_rec_start(srv_rec *rec, con *console, tk_err *err);
 void srv_rec_stop(srv_rec *rec);
 void srv_rec_free(srv_rec *rec); /* accepts NULL */
 
-/* Waits until everything is written that was recorded before, or cannot be now. */
-void srv_rec_flush(srv_rec *rec);
+/* Waits until everything is written that was recorded before, or is lost; false when it still
+ * waits in the queue, because another program has the database. */
+bool srv_rec_flush(srv_rec *rec);
 
 /* ---- recording ---- */
 
@@ -107,6 +108,8 @@ typedef struct srv_rec_sample {  /* the sequences of one request; borrowed */
 } srv_rec_sample;
 
 void srv_rec_add_sample(srv_rec *rec, const srv_rec_sample *sample);
+/* Counts something for which who would record it has no memory. */
+void srv_rec_lose(srv_rec *rec);
 
 typedef struct srv_rec_stats {
     bool samples; /* are recorded */

@@ -268,16 +268,14 @@ static tinkc_code end_step(srv_rec *rec, srv_rec_run *run, const srv_rec_entry *
 
 /* ---- the other entries ---- */
 
-static void begin_run(srv_rec *rec, const srv_rec_entry *entry)
+static void begin_run(srv_rec *rec, srv_rec_entry *entry)
 {
     const srv_rec_begin *begin = &entry->as.begin;
     srv_rec_run *run = tk_map_get(&rec->by_id, begin->run);
     if (run == NULL) {
         run = make_run(rec, begin, entry->time_ms);
     }
-    if (run == NULL) {
-        atomic_fetch_add(&rec->dropped, 1);
-    }
+    entry->is_lost = run == NULL;
 }
 
 /* The name of "weights/x". */
@@ -296,10 +294,11 @@ static tinkc_code write_run(srv_rec *rec, srv_rec_run *run, tk_err *err)
     return srv_rec_writer_put_run(&rec->writer, run, err);
 }
 
-static tinkc_code add_checkpoint(srv_rec *rec, const srv_rec_entry *entry, tk_err *err)
+static tinkc_code add_checkpoint(srv_rec *rec, srv_rec_entry *entry, tk_err *err)
 {
     srv_rec_run *run = find_run(rec, entry->as.at.run, TK_STR(""), entry->time_ms);
     if (run == NULL) {
+        entry->is_lost = true;
         return TINKC_OK;
     }
     name_checkpoint(run, entry->as.at.id);
@@ -314,14 +313,14 @@ static tinkc_code add_checkpoint(srv_rec *rec, const srv_rec_entry *entry, tk_er
 
 /* ---- the batch ---- */
 
-static tinkc_code apply_step(srv_rec *rec, const srv_rec_entry *entry, tk_err *err)
+static tinkc_code apply_step(srv_rec *rec, srv_rec_entry *entry, tk_err *err)
 {
     bool is_optim = entry->kind == SRV_REC_OPTIM;
     tk_str id = is_optim ? entry->as.optim.run : entry->as.train.run;
     tk_str model = is_optim ? entry->as.optim.model : entry->as.train.model;
     srv_rec_run *run = find_run(rec, id, model, entry->time_ms);
     if (run == NULL) {
-        atomic_fetch_add(&rec->dropped, 1);
+        entry->is_lost = is_optim; /* a step counts once */
         return TINKC_OK;
     }
     if (!is_optim) {
@@ -429,10 +428,12 @@ static void finish(srv_rec *rec, tk_list *applied, bool is_kept)
     tk_list *node;
     while ((node = tk_list_pop_front(applied)) != NULL) {
         srv_rec_entry *entry = TK_CONTAINER_OF(node, srv_rec_entry, link);
-        bool is_lost = entry->group > 0 || entry->kind == SRV_REC_OPTIM ||
-                       entry->kind == SRV_REC_CHECKPOINT;
-        if (!is_kept && is_lost) {
+        bool is_undone = !is_kept && (entry->group > 0 || entry->kind == SRV_REC_OPTIM ||
+                                      entry->kind == SRV_REC_CHECKPOINT);
+        if (is_undone) {
             entry->group = 0;
+        }
+        if (entry->is_lost || is_undone) {
             atomic_fetch_add(&rec->dropped, 1);
         }
         tell(rec, entry);
@@ -447,9 +448,9 @@ bool srv_rec_batch_run(srv_rec *rec, tk_list *batch, bool last)
     tk_list_init(&applied);
     tk_err err = TK_ERR_INIT;
     tinkc_code code = TINKC_OK;
-    (void)srv_rec_disk_open(rec);
+    bool is_busy;
+    (void)srv_rec_disk_open(rec, &is_busy);
     bool is_open = atomic_load(&rec->works);
-    bool is_busy = false;
     if (is_open) {
         code = srv_rec_disk_begin(rec, &is_busy, &err);
     }

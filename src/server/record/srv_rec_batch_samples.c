@@ -5,8 +5,6 @@
 #include "base/utf8.h"
 #include "server/record/srv_rec_int.h"
 
-#define TEXT_BYTES (16 * TK_KIB) /* of a sample that are kept as text */
-
 static double mean_of(const srv_rec_sequence *sequence)
 {
     double sum = 0.0;
@@ -32,7 +30,7 @@ static void make_text(char *p, size_t n)
     }
 }
 
-/* Appends the text of a sequence, as UTF-8. */
+/* Appends the text of a sequence, as UTF-8, and cuts it: one token may be long. */
 static void put_text(const srv_rec *rec, const srv_rec_sample *sample,
                      const srv_rec_sequence *sequence, tk_buf *out)
 {
@@ -40,16 +38,18 @@ static void put_text(const srv_rec *rec, const srv_rec_sample *sample,
     if (sample->tok == NULL || rec->config.put_token == NULL) {
         return;
     }
-    for (size_t k = 0; k < sequence->n && out->n - begin < TEXT_BYTES; k++) {
+    for (size_t k = 0; k < sequence->n && out->n - begin < SRV_REC_TEXT_BYTES; k++) {
         (void)rec->config.put_token(sample->tok, sequence->ids[k], out);
     }
     if (out->n > begin) {
         make_text(out->p + begin, out->n - begin);
+        const tk_str text = {out->p + begin, out->n - begin};
+        out->n = begin + tk_utf8_cut(text, SRV_REC_TEXT_BYTES).n;
     }
 }
 
-/* Puts the members and texts of a group together. */
-static void pack(srv_rec *rec, const srv_rec_entry *entry)
+/* Puts the members of a group together, and their texts. */
+static void pack(srv_rec *rec, const srv_rec_entry *entry, bool with_texts)
 {
     const srv_rec_sample *sample = &entry->as.sample;
     tk_buf *texts = &rec->samples.texts;
@@ -62,7 +62,9 @@ static void pack(srv_rec *rec, const srv_rec_entry *entry)
                                  .ids_at = (uint32_t)(sequence->ids - entry->ids),
                                  .text_at = (uint32_t)texts->n,
                                  .mean = mean_of(sequence)};
-        put_text(rec, sample, sequence, texts);
+        if (with_texts) {
+            put_text(rec, sample, sequence, texts);
+        }
         member.text_n = (uint32_t)(texts->n - member.text_at);
         srv_rec_member_put(&rec->samples.members, &member);
     }
@@ -73,7 +75,10 @@ tinkc_code srv_rec_batch_add_samples(srv_rec *rec, srv_rec_entry *entry, tk_err 
     tk_err no_room = TK_ERR_INIT;
     bool works = atomic_load(&rec->works);
     if (works) {
-        pack(rec, entry);
+        pack(rec, entry, true);
+        if (rec->samples.texts.failure != TINKC_OK) { /* the ids are worth more */
+            pack(rec, entry, false);
+        }
     }
     if (!works || srv_rec_group_status(&rec->samples, &no_room) != TINKC_OK) {
         atomic_fetch_add(&rec->dropped, 1);

@@ -159,8 +159,12 @@ tinkc_code srv_rec_db_open(sqlite3 **out, const char *data, bool *damaged, tk_er
     if (code == TINKC_OK) {
         code = check_schema(db, damaged, err);
     }
+    if (code == TINKC_OK) { /* whatever this SQLite does by itself */
+        code = srv_sql_exec(db, "PRAGMA secure_delete = FAST", err);
+    }
     if (code != TINKC_OK) {
         *damaged = *damaged || srv_rec_db_is_damaged(db);
+        code = srv_rec_db_is_busy(db) ? TINKC_E_STATE : code;
         (void)sqlite3_close(db);
         return code;
     }

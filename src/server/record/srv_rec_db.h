@@ -9,8 +9,8 @@
 
 #define SRV_REC_DATABASE "console.db"
 
-/* Opens or makes it. TINKC_E_UNSUPPORTED when a newer version wrote it, TINKC_E_IO; then
- * *damaged says whether it is worth nothing. */
+/* Opens or makes it. TINKC_E_STATE when another program has it, TINKC_E_UNSUPPORTED when a
+ * newer version wrote it, TINKC_E_IO; then *damaged says whether it is worth nothing. */
 TK_NODISCARD tinkc_code srv_rec_db_open(sqlite3 **out, const char *data, bool *damaged,
                                         tk_err *err);
 

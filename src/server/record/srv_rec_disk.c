@@ -52,10 +52,11 @@ static tinkc_code replace(srv_rec *rec, const char *why, tk_err *err)
     return code == TINKC_OK ? open_both(rec, &damaged, err) : code;
 }
 
-tinkc_code srv_rec_disk_open(srv_rec *rec)
+tinkc_code srv_rec_disk_open(srv_rec *rec, bool *is_busy)
 {
     bool damaged = false;
     tk_err err = TK_ERR_INIT;
+    *is_busy = false;
     if (atomic_load(&rec->works) ||
         (rec->retry_ns != 0 && tk_clock_mono_ns(NULL) < rec->retry_ns)) {
         return TINKC_OK;
@@ -66,12 +67,12 @@ tinkc_code srv_rec_disk_open(srv_rec *rec)
         err = (tk_err)TK_ERR_INIT;
         code = replace(rec, why.message, &err);
     }
-    if (code != TINKC_OK) {
+    *is_busy = code == TINKC_E_STATE;
+    if (code != TINKC_OK && !*is_busy) {
         fail(rec, err.message);
-        return code;
     }
-    atomic_store(&rec->works, true);
-    return TINKC_OK;
+    atomic_store(&rec->works, code == TINKC_OK);
+    return code;
 }
 
 tinkc_code srv_rec_disk_begin(srv_rec *rec, bool *is_busy, tk_err *err)

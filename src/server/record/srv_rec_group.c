@@ -96,12 +96,12 @@ tk_str srv_rec_group_logprobs(const srv_rec_group *group, const srv_rec_member *
 
 /* ---- putting together ---- */
 
-void srv_rec_group_init(srv_rec_group_bufs *bufs, size_t max_bytes)
+void srv_rec_group_init(srv_rec_group_bufs *bufs, size_t max_bytes, tk_quota *quota)
 {
-    tk_buf_init(&bufs->members, max_bytes);
-    tk_buf_init(&bufs->texts, max_bytes);
-    tk_buf_init(&bufs->ids, max_bytes);
-    tk_buf_init(&bufs->logprobs, max_bytes);
+    tk_buf_init_quota(&bufs->members, max_bytes, quota);
+    tk_buf_init_quota(&bufs->texts, max_bytes, quota);
+    tk_buf_init_quota(&bufs->ids, max_bytes, quota);
+    tk_buf_init_quota(&bufs->logprobs, max_bytes, quota);
 }
 
 void srv_rec_group_dispose(srv_rec_group_bufs *bufs)

@@ -8,6 +8,7 @@
 #include "base/str.h"
 
 #define SRV_REC_MEMBER_BYTES 32
+#define SRV_REC_TEXT_BYTES   (16 * TK_KIB) /* of a member that are kept as text */
 
 typedef struct srv_rec_member {
     uint32_t number; /* its id is that of the group and this */
@@ -44,8 +45,8 @@ typedef struct srv_rec_group_bufs { /* in which a row is put together */
     tk_buf members, texts, ids, logprobs;
 } srv_rec_group_bufs;
 
-/* `max_bytes` is that of each. */
-void srv_rec_group_init(srv_rec_group_bufs *bufs, size_t max_bytes);
+/* `max_bytes` is that of each; `quota` counts them, or is NULL. */
+void srv_rec_group_init(srv_rec_group_bufs *bufs, size_t max_bytes, tk_quota *quota);
 void srv_rec_group_dispose(srv_rec_group_bufs *bufs);
 void srv_rec_group_clear(srv_rec_group_bufs *bufs);
 srv_rec_group srv_rec_group_of(const srv_rec_group_bufs *bufs); /* borrowed */

@@ -37,6 +37,7 @@ typedef struct srv_rec_entry {
     size_t n_ids;
     size_t n_prompt; /* with what was not kept of it */
     int64_t group;   /* if it was written, the id of its first sequence; else 0 */
+    bool is_lost;    /* there was no memory for its run */
     union {
         srv_rec_begin begin;
         struct {
@@ -168,8 +169,9 @@ bool srv_rec_batch_run(srv_rec *rec, tk_list *batch, bool last);
 bool srv_rec_batch_rest(srv_rec *rec);
 void srv_rec_batch_free_runs(srv_rec *rec);
 
-/* Opens both connections, if it is time to; why not is logged once, and returned. */
-tinkc_code srv_rec_disk_open(srv_rec *rec);
+/* Opens both connections, if it is time to; why not is logged once, and returned. While another
+ * program has the database, it is tried again by the next call. */
+tinkc_code srv_rec_disk_open(srv_rec *rec, bool *is_busy);
 /* Begins a transaction. */
 TK_NODISCARD tinkc_code srv_rec_disk_begin(srv_rec *rec, bool *is_busy, tk_err *err);
 /* Ends the transaction, which is undone unless `code` is TINKC_OK; returns whether what was

@@ -322,13 +322,14 @@ static tinkc_code write_others(sqlite3 *db, const srv_rec_group *group, int64_t 
     return srv_sql_done(&sql, err);
 }
 
-static tinkc_code delete_one(sqlite3 *db, int64_t *n, int64_t id, tk_err *err)
+static tinkc_code delete_one(sqlite3 *db, tk_quota *quota, int64_t *n, int64_t id,
+                             tk_err *err)
 {
     srv_rec_group_bufs others;
     int64_t last = 0, prompt_bytes = 0;
     bool found = false;
     srv_sql sql;
-    srv_rec_group_init(&others, GROUP_BYTES);
+    srv_rec_group_init(&others, GROUP_BYTES, quota);
     begin_one(&sql, db, id);
     if (srv_sql_row(&sql)) {
         found = read_others(&others, &last, &prompt_bytes, &sql, id);
@@ -347,14 +348,16 @@ static tinkc_code delete_one(sqlite3 *db, int64_t *n, int64_t id, tk_err *err)
 }
 
 /* In one transaction; then the log is emptied, in which old pages are. */
-static tinkc_code forget(sqlite3 *db, int64_t *n, int64_t id, tk_err *err)
+static tinkc_code forget(srv_rec *rec, int64_t *n, int64_t id, tk_err *err)
 {
+    sqlite3 *db = rec->reader;
+    tk_quota *quota = hd_budget_quota(rec->config.budget, rec->config.part);
     tk_err ignored = TK_ERR_INIT;
     tinkc_code code = srv_sql_exec(db, "PRAGMA secure_delete = ON; BEGIN IMMEDIATE", err);
     if (code != TINKC_OK) {
         return code;
     }
-    code = id == CON_UNKNOWN ? delete_all(db, n, err) : delete_one(db, n, id, err);
+    code = id == CON_UNKNOWN ? delete_all(db, n, err) : delete_one(db, quota, n, id, err);
     if (code == TINKC_OK) {
         code = srv_sql_exec(db, "COMMIT", err);
     }
@@ -376,10 +379,13 @@ tinkc_code srv_rec_forget(srv_rec *rec, int64_t *n, int64_t id, tk_err *err)
     if (rec == NULL) {
         return TINKC_OK;
     }
-    srv_rec_flush(rec);
+    if (!srv_rec_flush(rec)) { /* what is in the queue would come back after this */
+        return tk_err_set(err, TINKC_E_STATE,
+                          "what is recorded waits for " SRV_REC_DATABASE "; try again");
+    }
     tk_mutex_lock(&rec->reading);
     if (rec->reader != NULL) {
-        code = forget(rec->reader, n, id, err);
+        code = forget(rec, n, id, err);
         atomic_store(&rec->recount, true);
     }
     tk_mutex_unlock(&rec->reading);

@@ -1,8 +1,8 @@
-/* Rows of neighbouring ids with the same group become one row; only the prompt's first row of
- * version 1 is read, once for each group. */
+/* Rows of neighbouring ids with the same group become one row. */
 #include "server/record/srv_rec_upgrade.h"
 
 #include "base/tk.h"
+#include "base/utf8.h"
 #include "server/record/srv_rec_group.h"
 
 #define GROUP_BYTES (16 * TK_MIB) /* more than the queue of version 1 had room for */
@@ -55,9 +55,11 @@ static bool begin_group(upgrade *u)
 
 static void add_member(upgrade *u)
 {
-    const srv_rec_group row = {.texts = srv_sql_get_blob(&u->old, TEXT),
-                               .ids = srv_sql_get_blob(&u->old, IDS),
-                               .logprobs = srv_sql_get_blob(&u->old, LOGPROBS)};
+    /* one token could make a text longer than it was to be */
+    const srv_rec_group row = {
+        .texts = tk_utf8_cut(srv_sql_get_blob(&u->old, TEXT), SRV_REC_TEXT_BYTES),
+        .ids = srv_sql_get_blob(&u->old, IDS),
+        .logprobs = srv_sql_get_blob(&u->old, LOGPROBS)};
     const srv_rec_member member = {.stopped = srv_sql_get_i64(&u->old, STOPPED) != 0,
                                    .n = (uint32_t)(row.ids.n / 4),
                                    .text_n = (uint32_t)row.texts.n,
@@ -128,7 +130,7 @@ static tinkc_code change(sqlite3 *db, tk_err *err)
         return code;
     }
     tk_arena_init(&u.arena, GROUP_BYTES);
-    srv_rec_group_init(&u.bufs, GROUP_BYTES);
+    srv_rec_group_init(&u.bufs, GROUP_BYTES, NULL); /* once, when nothing runs yet */
     code = move_samples(&u, err);
     srv_rec_group_dispose(&u.bufs);
     tk_arena_dispose(&u.arena);
@@ -148,7 +150,8 @@ static tinkc_code change(sqlite3 *db, tk_err *err)
 tinkc_code srv_rec_upgrade_run(sqlite3 *db, tk_err *err)
 {
     tk_err ignored = TK_ERR_INIT;
-    tinkc_code code = srv_sql_exec(db, "BEGIN IMMEDIATE", err);
+    /* a sample that is deleted later would still be in the pages of the old tables */
+    tinkc_code code = srv_sql_exec(db, "PRAGMA secure_delete = ON; BEGIN IMMEDIATE", err);
     if (code != TINKC_OK) {
         return code;
     }

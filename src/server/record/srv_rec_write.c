@@ -55,6 +55,7 @@ tinkc_code srv_rec_writer_open(srv_rec_writer *writer, const char *data, bool *d
     }
     if (code != TINKC_OK) {
         *damaged = *damaged || srv_rec_db_is_damaged(writer->db);
+        code = srv_rec_db_is_busy(writer->db) ? TINKC_E_STATE : code;
         srv_rec_writer_close(writer);
     }
     return code;

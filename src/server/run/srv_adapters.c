@@ -132,6 +132,21 @@ static tinkc_code reserve_work(srv *server, const srv_sampler *sampler, tk_err *
     return TINKC_OK;
 }
 
+void srv_adapters_compare(srv *server, const srv_base *base, const char *dir)
+{
+    eng_checkpoint_info info;
+    tk_err ignored = TK_ERR_INIT;
+    if (server->catalog->weights == ENG_WEIGHTS_INT8 || server->said_int8 ||
+        eng_checkpoint_read_info(&info, dir, &ignored) != TINKC_OK || !info.int8) {
+        return;
+    }
+    server->said_int8 = true;
+    tk_log_write(server->log, TINKC_LOG_WARN, "checkpoint",
+                 "weights are loaded that were made with --weights int8, and %s is not: "
+                 "log-probabilities are a little different",
+                 base->name);
+}
+
 static tinkc_code open_weights(srv *server, srv_sampler *sampler, tk_err *err)
 {
     tinkc_code code = reserve_work(server, sampler, err);
@@ -150,6 +165,7 @@ static tinkc_code open_weights(srv *server, srv_sampler *sampler, tk_err *err)
         return code;
     }
     settle(server, sampler);
+    srv_adapters_compare(server, sampler->base, sampler->dir);
     return TINKC_OK;
 }
 

@@ -12,6 +12,7 @@
 #include "engine/eng.h"
 
 typedef struct srv srv;
+typedef struct srv_base srv_base;
 typedef struct srv_sampler srv_sampler;
 
 /* Makes the sampler's weights resident, if it has any. TINKC_E_RATE_LIMIT when there is no
@@ -21,6 +22,10 @@ TK_NODISCARD tinkc_code srv_adapters_load(srv *server, srv_sampler *sampler, tk_
 /* Gives the sampler a copy of the weights of a model that is trained. Errors as above. */
 TK_NODISCARD tinkc_code srv_adapters_copy(srv *server, srv_sampler *sampler,
                                           const eng_adapter *from, tk_err *err);
+
+/* Warns, once in the server's life, when weights of a directory were made over an int8 model and
+ * `base` is none. */
+void srv_adapters_compare(srv *server, const srv_base *base, const char *dir);
 
 /* Frees the weights, and what was written for them. */
 void srv_adapters_forget(srv_sampler *sampler);

@@ -315,7 +315,7 @@ static void release_base(srv *server, const decoder *d)
 
 static tinkc_code open_sampler(decoder *d, size_t sequences, tk_err *err)
 {
-    tk_buf_init(&d->text, 64 * TK_KIB);
+    tk_buf_init(&d->text, SRV_TOKEN_BYTES);
     const eng_sampler_config config = {
         .max_sequences = sequences,
         .max_kv_bytes = d->cache_bytes,

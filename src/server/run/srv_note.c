@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/mem.h"
 #include "base/utf8.h"
 #include "server/record/srv_rec.h"
 #include "server/run/srv_state.h"
@@ -99,21 +100,23 @@ void srv_note_end(srv *server, const srv_model *model)
 
 void srv_note_sample(const srv_sample *sample, const eng_sample_result *result)
 {
-    enum { MOST = 64 };
-    srv_rec_sequence sequences[MOST];
     const srv_sampler *sampler = sample->sampler;
     srv_rec *rec = sample->server->record;
-    const srv_rec_sample note = {
+    srv_rec_sample note = {
         .model = tk_str_of(sampler->base_name),
         .path = tk_str_of(sampler->path),
         .sampler = tk_str_of(sampler->id),
         .tok = sampler->base->tok,
         .prompt = sample->request.prompt,
         .n_prompt = sample->request.n_prompt,
-        .sequences = sequences,
-        .n = TK_MIN(result->n_sequences, (size_t)MOST),
+        .n = result->n_sequences,
     };
     if (rec == NULL || note.n == 0) {
+        return;
+    }
+    srv_rec_sequence *sequences = tk_array(note.n, sizeof(*sequences));
+    if (sequences == NULL) {
+        srv_rec_lose(rec);
         return;
     }
     for (size_t i = 0; i < note.n; i++) {
@@ -121,7 +124,9 @@ void srv_note_sample(const srv_sample *sample, const eng_sample_result *result)
         sequences[i] =
             (srv_rec_sequence){from->tokens, from->logprobs, from->n, from->stopped};
     }
+    note.sequences = sequences;
     srv_rec_add_sample(rec, &note);
+    tk_free(sequences);
 }
 
 /* ---- the beginning of a run ---- */

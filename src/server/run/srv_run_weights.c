@@ -177,6 +177,9 @@ static tinkc_code load(srv_job *job, const char *dir, tk_err *err)
     }
     tinkc_code code = eng_adapter_load(model->adapter, dir, job->optimizer, err);
     hd_budget_give(memory, SRV_PART_JOBS, bytes);
+    if (code == TINKC_OK) {
+        srv_adapters_compare(job->server, model->base, dir);
+    }
     return code;
 }
 

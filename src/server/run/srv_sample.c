@@ -166,7 +166,8 @@ srv_sample *srv_sample_new(srv *server)
         tk_list_init(&sample->link);
         tk_list_init(&sample->cancelled);
         hd_request_init_memory(&sample->memory, &server->memory);
-        tk_buf_init(&sample->held, 64 * TK_KIB);
+        tk_buf_init_quota(&sample->held, SRV_TOKEN_BYTES,
+                          hd_budget_quota(&server->memory, SRV_PART_JOBS));
     }
     return sample;
 }

@@ -14,7 +14,7 @@ static bool put_event(srv_sample *sample, const tk_stream_event *event)
 {
     tk_err err = TK_ERR_INIT;
     tk_buf buf;
-    tk_buf_init(&buf, 64 * TK_KIB);
+    tk_buf_init(&buf, SRV_TOKEN_BYTES);
     tk_buf_puts(&buf, "data: ");
     bool more = tk_schema_encode(&buf, &tk_msg_stream_event, event, &err) == TINKC_OK;
     tk_buf_puts(&buf, "\n\n");
@@ -58,7 +58,7 @@ void srv_sample_stream_token(srv_sample *sample, int32_t token, float logprob,
 {
     const tk_tok *tok = sample->sampler->base->tok;
     tk_buf text;
-    tk_buf_init(&text, 64 * TK_KIB);
+    tk_buf_init(&text, SRV_TOKEN_BYTES);
     if (tok != NULL) {
         (void)srv_text_bytes(tok, token, &sample->held);
         take_text(sample, &text, is_last);
@@ -70,7 +70,8 @@ void srv_sample_stream_token(srv_sample *sample, int32_t token, float logprob,
         .logprob = {TK_SET, (double)logprob},
     };
     sample->n_streamed++;
-    if (!put_event(sample, &event)) {
+    bool is_whole = sample->held.failure == TINKC_OK && text.failure == TINKC_OK;
+    if (!is_whole || !put_event(sample, &event)) {
         hd_stream_end(sample->stream); /* a client that still reads gets the end */
         sample->abandoned = true;
     }

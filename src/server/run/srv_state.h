@@ -56,6 +56,7 @@ struct srv {
     srv_gateway *gateway; /* api/srv_gateway.h; NULL in a build without src/text */
     tk_list adapters;     /* srv_sampler.resident, least recently used first; the engine
                        * thread's */
+    bool said_int8;       /* srv_adapters_compare; the engine thread's */
     hd_work *work;
     hd_faults *faults; /* or NULL */
     hd_http *http;

@@ -7,6 +7,8 @@
 
 typedef struct tk_tok tk_tok;
 
+#define SRV_TOKEN_BYTES (16 * TK_MIB) /* the text of one token; most have a few bytes */
+
 /* Load a tokenizer. *out is NULL when the file is missing or of a kind that cannot be
  * read. TINKC_E_NOMEM. */
 TK_NODISCARD tinkc_code srv_text_load(tk_tok **out, const char *path, tk_err *err);

@@ -27,10 +27,17 @@ static inline void recfix_log(tinkc_log_level level, const char *component,
     atomic_fetch_add(&it->warnings, level == TINKC_LOG_WARN);
 }
 
-/* The text of token 7 is "<b>7", and so on; those from 100 on are bytes that are no text. */
+#define RECFIX_LONG  102 /* a token of a million characters */
+#define RECFIX_LARGE 103 /* one that is larger than all that is kept of a request */
+
+/* The text of token 7 is "<b>7", and so on; 100 and 101 are bytes that are no text. */
 static inline bool recfix_put(const void *tok, int32_t id, tk_buf *out)
 {
-    if (id >= 100) {
+    if (id >= RECFIX_LONG) {
+        for (size_t i = 0; i < (id == RECFIX_LONG ? 1000000 : 5000000); i++) {
+            tk_buf_puts(out, "\xC3\xA4");
+        }
+    } else if (id >= 100) {
         tk_buf_putc(out, id == 100 ? '\0' : (char)0xFF);
     } else {
         tk_buf_printf(out, "<B>%d", id);

@@ -170,6 +170,41 @@ static void test_srv_rec_deletes_of_a_group(void **state)
     recfix_remove(&it);
 }
 
+/* Of a token that is long the beginning is kept as text; of one that is larger than all that is
+ * kept, the ids. */
+static void test_srv_rec_long_tokens(void **state)
+{
+    int32_t ids[] = {10, RECFIX_LONG};
+    static const float logprobs[] = {-1.0F, -2.0F};
+    srv_rec_sequence sequences[9];
+    const srv_rec_sample sample = {.model = RECFIX_MODEL,
+                                   .tok = "",
+                                   .sequences = sequences,
+                                   .n = TK_ARRAY_LEN(sequences)};
+    recfix it;
+    tk_err err = TK_ERR_INIT;
+    con_sample_details one;
+    srv_rec_stats stats;
+    recfix_make(&it);
+    recfix_open(&it, NULL);
+    for (size_t i = 0; i < TK_ARRAY_LEN(sequences); i++) {
+        sequences[i] = (srv_rec_sequence){ids, logprobs, 2, true};
+    }
+    srv_rec_add_sample(it.rec, &sample);
+    ids[1] = RECFIX_LARGE;
+    srv_rec_add_sample(it.rec, &sample);
+    assert_true(srv_rec_flush(it.rec));
+    srv_rec_get_stats(it.rec, &stats);
+    assert_int_equal(stats.dropped, 0);
+    assert_int_equal(srv_rec_read_sample(&one, it.rec, &it.arena, 9, &err), TINKC_OK);
+    assert_int_equal(one.sample.text.n, 16 * TK_KIB - 1); /* no character is cut */
+    assert_true(tk_str_has_prefix(one.sample.text, "<B>10\xC3\xA4\xC3\xA4"));
+    assert_int_equal(srv_rec_read_sample(&one, it.rec, &it.arena, 18, &err), TINKC_OK);
+    assert_true(one.sample.text.n == 0 && one.output.ids[1] == RECFIX_LARGE);
+    recfix_close(&it);
+    recfix_remove(&it);
+}
+
 /* Also after a restart, and when the newest ones were deleted. */
 static void test_srv_rec_numbers_are_used_once(void **state)
 {
@@ -460,6 +495,7 @@ int main(void)
         cmocka_unit_test(test_srv_rec_step_of_several_requests),
         cmocka_unit_test(test_srv_rec_samples),
         cmocka_unit_test(test_srv_rec_deletes_of_a_group),
+        cmocka_unit_test(test_srv_rec_long_tokens),
         cmocka_unit_test(test_srv_rec_numbers_are_used_once),
         cmocka_unit_test(test_srv_rec_no_samples),
         cmocka_unit_test(test_srv_rec_samples_are_bounded),

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 
 #include "recfix.h"
-#include "server/store/srv_sql.h"
+#include "server/record/srv_rec_db.h"
 
 /* Each of these in the place of the database: one warning, and nothing else happens; what is
  * no database is moved aside, and recording goes on. */
@@ -47,30 +47,36 @@ static void test_srv_rec_other_things_in_its_place(void **state)
     }
 }
 
+static sqlite3 *open_beside(const recfix *it, const char *sql)
+{
+    char path[128];
+    sqlite3 *db = NULL;
+    (void)snprintf(path, sizeof(path), "%s/console.db", it->data);
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    return db;
+}
+
 /* While another has the database, everything waits; nothing is lost, and nothing is warned of. */
 static void test_srv_rec_busy(void **state)
 {
     recfix it;
     srv_rec_stats stats;
-    char path[128];
-    sqlite3 *db = NULL;
     recfix_make(&it);
     recfix_open(&it, NULL);
     recfix_step(it.rec, 1, 1.0);
     srv_rec_flush(it.rec);
-    (void)snprintf(path, sizeof(path), "%s/console.db", it.data);
-    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3 *db = open_beside(&it, "BEGIN IMMEDIATE");
     recfix_step(it.rec, 2, 4.0);
     recfix_add_sample(it.rec, 7, 1);
-    srv_rec_flush(it.rec);
+    assert_false(srv_rec_flush(it.rec));
     recfix_step(it.rec, 3, 5.0);
     srv_rec_get_stats(it.rec, &stats);
     assert_int_equal(stats.dropped, 0);
     assert_int_equal(sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
     recfix_step(it.rec, 4, 1.0);
-    srv_rec_flush(it.rec);
+    assert_true(srv_rec_flush(it.rec));
     srv_rec_get_stats(it.rec, &stats);
     assert_true(stats.works && stats.dropped == 0);
     assert_int_equal(atomic_load(&it.warnings), 0);
@@ -80,6 +86,95 @@ static void test_srv_rec_busy(void **state)
     assert_true(s.p[1].mean == 4.0 && s.p[2].mean == 5.0);
     assert_int_equal(recfix_samples(&it, &recfix_everything).n, 1);
     recfix_close(&it);
+    recfix_remove(&it);
+}
+
+/* Samples are not deleted while some wait, which would be written afterwards. */
+static void test_srv_rec_busy_deletes_nothing(void **state)
+{
+    recfix it;
+    tk_err err = TK_ERR_INIT;
+    int64_t n = 0;
+    recfix_make(&it);
+    recfix_open(&it, NULL);
+    sqlite3 *db = open_beside(&it, "BEGIN IMMEDIATE");
+    recfix_add_sample(it.rec, 7, 1);
+    assert_int_equal(srv_rec_forget(it.rec, &n, CON_UNKNOWN, &err), TINKC_E_STATE);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    assert_int_equal(srv_rec_forget(it.rec, &n, CON_UNKNOWN, &err), TINKC_OK);
+    assert_int_equal(n, 1);
+    recfix_close(&it);
+    recfix_remove(&it);
+}
+
+/* The same while the recorder opens it. */
+static void test_srv_rec_busy_at_the_start(void **state)
+{
+    recfix it;
+    srv_rec_stats stats;
+    recfix_make(&it);
+    recfix_open(&it, NULL);
+    recfix_step(it.rec, 1, 1.0);
+    recfix_close(&it);
+    sqlite3 *db = open_beside(&it, "PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE");
+    recfix_open(&it, NULL);
+    recfix_step(it.rec, 2, 4.0);
+    assert_false(srv_rec_flush(it.rec));
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    assert_true(srv_rec_flush(it.rec));
+    srv_rec_get_stats(it.rec, &stats);
+    assert_true(stats.works && stats.dropped == 0);
+    assert_int_equal(atomic_load(&it.warnings), 0);
+    assert_int_equal(recfix_only_run(&it).step, 2);
+    recfix_close(&it);
+    recfix_remove(&it);
+}
+
+/* Takes all that is left of the budget; returns how much it was. */
+static size_t fill_budget(recfix *it)
+{
+    size_t taken = 0;
+    for (size_t n = TK_GIB; n > 0; n /= 2) {
+        while (hd_budget_take(&it->memory, HD_PART_REQUESTS, n)) {
+            taken += n;
+        }
+    }
+    return taken;
+}
+
+/* Without memory for their run, a step is lost, which two requests made. */
+static void test_srv_rec_counts_what_is_lost_once(void **state)
+{
+    recfix it;
+    srv_rec_stats stats;
+    recfix_make(&it);
+    recfix_open(&it, NULL);
+    sqlite3 *db = open_beside(&it, "BEGIN IMMEDIATE");
+    recfix_step(it.rec, 1, 1.0);
+    size_t taken = fill_budget(&it);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    assert_true(srv_rec_flush(it.rec));
+    srv_rec_get_stats(it.rec, &stats);
+    assert_int_equal(stats.dropped, 1);
+    hd_budget_give(&it.memory, HD_PART_REQUESTS, taken);
+    recfix_close(&it);
+    recfix_remove(&it);
+}
+
+/* What goes by the limits is not overwritten, whatever SQLite was built to do: each page of it
+ * would be written once more. */
+static void test_srv_rec_overwrites_what_costs_nothing(void **state)
+{
+    recfix it;
+    tk_err err = TK_ERR_INIT;
+    sqlite3 *db = NULL;
+    bool damaged = false;
+    int64_t how = 0;
+    recfix_make(&it);
+    assert_int_equal(srv_rec_db_open(&db, it.data, &damaged, &err), TINKC_OK);
+    assert_int_equal(srv_rec_db_number(&how, db, "PRAGMA secure_delete", &err), TINKC_OK);
+    assert_int_equal(how, 2); /* FAST */
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
     recfix_remove(&it);
 }
 
@@ -246,6 +341,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_srv_rec_other_things_in_its_place),
         cmocka_unit_test(test_srv_rec_busy),
+        cmocka_unit_test(test_srv_rec_busy_deletes_nothing),
+        cmocka_unit_test(test_srv_rec_busy_at_the_start),
+        cmocka_unit_test(test_srv_rec_counts_what_is_lost_once),
+        cmocka_unit_test(test_srv_rec_overwrites_what_costs_nothing),
         cmocka_unit_test(test_srv_rec_full_disk),
         cmocka_unit_test(test_srv_rec_full_disk_is_emptied),
         cmocka_unit_test(test_srv_rec_killed),

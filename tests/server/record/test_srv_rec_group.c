@@ -26,7 +26,7 @@ static void test_srv_rec_group_members(void **state)
     srv_rec_group_bufs bufs;
     srv_rec_member member;
     int32_t seen[3];
-    srv_rec_group_init(&bufs, TK_MIB);
+    srv_rec_group_init(&bufs, TK_MIB, NULL);
     put(&bufs, 0, "one", ids, logprobs, 2);
     put(&bufs, 2, "", ids, logprobs, 0);
     put(&bufs, 0x89ABCDEF, "three", ids, logprobs, 3);
@@ -66,7 +66,7 @@ static void test_srv_rec_group_damaged(void **state)
                                      .ids = {ids, 40},
                                      .logprobs = {ids, 36}};
         srv_rec_group_bufs bufs;
-        srv_rec_group_init(&bufs, TK_MIB);
+        srv_rec_group_init(&bufs, TK_MIB, NULL);
         assert_int_equal(srv_rec_group_count(&group), 3);
         for (size_t i = 0; i < 3; i++) {
             srv_rec_member member;
@@ -87,7 +87,7 @@ static void test_srv_rec_group_is_bounded(void **state)
     static const float logprobs[300];
     tk_err err = TK_ERR_INIT;
     srv_rec_group_bufs bufs;
-    srv_rec_group_init(&bufs, 1024);
+    srv_rec_group_init(&bufs, 1024, NULL);
     put(&bufs, 0, "text", ids, logprobs, 200);
     assert_int_equal(srv_rec_group_status(&bufs, &err), TINKC_OK);
     put(&bufs, 1, "text", ids, logprobs, 200);

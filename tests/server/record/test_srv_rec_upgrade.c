@@ -153,6 +153,60 @@ static void test_srv_rec_upgrade_of_many(void **state)
     recfix_remove(&it);
 }
 
+/* More text than a group has room for, as a token of a million characters makes it. */
+static void test_srv_rec_upgrade_of_long_texts(void **state)
+{
+    recfix it;
+    tk_err err = TK_ERR_INIT;
+    con_sample_details one;
+    recfix_make(&it);
+    run_sql(&it, old_schema);
+    run_sql(&it,
+            "WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n WHERE i <"
+            " 20) INSERT INTO samples SELECT i, 1, strftime('%s', 'now') * 1000,"
+            " 'base', NULL, NULL, NULL, 1, 2, 50, -1, 600,"
+            " 'x' || replace(hex(zeroblob(500000)), '00', char(228)), x'01000000',"
+            " x'00000000' FROM n");
+    recfix_open(&it, NULL);
+    assert_int_equal(atomic_load(&it.warnings), 0);
+    assert_int_equal(recfix_samples(&it, &recfix_everything).n, 20);
+    assert_int_equal(srv_rec_read_sample(&one, it.rec, &it.arena, 20, &err), TINKC_OK);
+    assert_int_equal(one.sample.text.n, 16 * TK_KIB - 1); /* no character is cut */
+    assert_int_equal(one.output.n, 1);
+    recfix_close(&it);
+    recfix_remove(&it);
+}
+
+/* Samples that are deleted afterwards are not in the pages that the old tables had, also where
+ * SQLite does not overwrite them by itself. */
+static void test_srv_rec_upgrade_overwrites(void **state)
+{
+    recfix it;
+    char text[256];
+    sqlite3 *db = NULL;
+    tk_err err = TK_ERR_INIT;
+    recfix_make(&it);
+    run_sql(&it, old_schema);
+    run_sql(&it,
+            "WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n WHERE i <"
+            " 100) INSERT INTO samples SELECT i, i, 5, 'base', NULL, NULL, NULL, 1, 2,"
+            " 50, -1, 600, 'a secret of ' || i, randomblob(9000), x'' FROM n");
+    (void)snprintf(text, sizeof(text), "%s/console.db", it.data);
+    assert_int_equal(sqlite3_open(text, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "PRAGMA secure_delete = OFF", NULL, NULL, NULL),
+                     SQLITE_OK);
+    assert_int_equal(srv_rec_upgrade_run(db, &err), TINKC_OK);
+    assert_int_equal(sqlite3_exec(db,
+                                  "PRAGMA secure_delete = ON;"
+                                  "DELETE FROM sample_groups",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    (void)snprintf(text, sizeof(text), "grep -aq secret %s/console.db", it.data);
+    assert_int_not_equal(system(text), 0);
+    recfix_remove(&it);
+}
+
 static int64_t number(sqlite3 *db, const char *sql)
 {
     tk_err err = TK_ERR_INIT;
@@ -202,6 +256,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_srv_rec_upgrade_shows_what_was_there),
         cmocka_unit_test(test_srv_rec_upgrade_of_many),
+        cmocka_unit_test(test_srv_rec_upgrade_of_long_texts),
+        cmocka_unit_test(test_srv_rec_upgrade_overwrites),
         cmocka_unit_test(test_srv_rec_upgrade_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
