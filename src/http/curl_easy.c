@@ -434,8 +434,8 @@ static tk_http_failure failure_of(CURLcode code)
 
 tk_http_failure tk_curl_easy_failure(const tk_curl_transfer *transfer, CURLcode code)
 {
-    if (transfer->why != TK_HTTP_OK) {
-        return transfer->why;
+    if (transfer->why != TK_HTTP_OK && code != CURLE_OK) {
+        return transfer->why; /* a socket that was refused was perhaps not the last one */
     }
     /* libcurl takes a connection that ends inside the headers for a whole response. */
     bool cut = code == CURLE_OK && !transfer->head_is_whole;

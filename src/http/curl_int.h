@@ -58,6 +58,7 @@ struct tk_curl {
     int epoll_fd;
     tk_curl_watch *watches; /* by descriptor */
     size_t watches_n;
+    uint32_t turn; /* counts calls of process */
     tk_curl_shard **shards;
     size_t shards_n, shards_capacity;
     bool closing;

@@ -307,6 +307,7 @@ static void curl_resume(tk_transport *transport, tk_http_request *request)
 static void wait_for_socket(tk_curl *curl, tk_curl_transfer *transfer)
 {
     transfer->out_of_sockets = false;
+    transfer->why = TK_HTTP_OK;
     transfer->sent = 0;
     tk_buf_clear(&transfer->header_text);
     tk_buf_clear(&transfer->body);
@@ -406,6 +407,7 @@ static void curl_process(tk_transport *transport)
     tk_curl *curl = self(transport);
     struct epoll_event events[EVENTS_PER_TURN];
     int n = epoll_wait(curl->epoll_fd, events, EVENTS_PER_TURN, 0);
+    curl->turn++;
     for (int i = 0; i < n; i++) {
         uint32_t index = (uint32_t)(events[i].data.u64 >> 32);
         int fd = (int)(uint32_t)events[i].data.u64;

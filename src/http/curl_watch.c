@@ -4,7 +4,10 @@
  * is there. A connection stays open for the next request, so its socket stays in the
  * epoll until it is closed: that saves two system calls per request. One that becomes readable
  * while no request uses it (the server closes it) is taken out, or it would wake the loop for
- * ever; libcurl finds out when it wants to use the connection again. */
+ * ever; libcurl finds out when it wants to use the connection again.
+ *
+ * That is so for connections only: libcurl 7.88 to 8.1 closes a socket that is not connected
+ * yet without a word, and a look-up's always, after which their numbers are those of others. */
 #include <errno.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -13,11 +16,13 @@
 #include "base/mem.h"
 #include "http/curl_int.h"
 
-/* By descriptor. Sockets that libcurl opened past on_open (a look-up's) have none. */
+/* By descriptor. */
 struct tk_curl_watch {
-    uint32_t events; /* that the epoll waits for; 0: it does not hold the socket */
+    uint32_t events; /* that the epoll waits for; 0: it may not hold the socket */
     uint32_t shard;  /* that it says so to */
-    bool is_open;    /* from on_open to on_close */
+    uint32_t turn;   /* in which it was opened */
+    bool is_open;    /* by on_open; not closed as far as we know */
+    bool is_kept;    /* a connection: libcurl will say when it closes it */
     bool is_wanted;  /* a request uses it */
 };
 
@@ -27,12 +32,12 @@ static tk_curl_watch *watch_of(const tk_curl *curl, int fd)
     return known ? &curl->watches[fd] : NULL;
 }
 
-/* Sets what the epoll waits for; `first` is the operation that is tried first. */
-static bool put(const tk_curl *curl, int first, int fd, uint32_t shard, uint32_t events)
+/* Sets what the epoll waits for; the socket may be in it or not. */
+static bool put(const tk_curl *curl, int fd, uint32_t shard, uint32_t events)
 {
     struct epoll_event event = {.events = events};
     event.data.u64 = (uint64_t)shard << 32 | (uint32_t)fd;
-    return epoll_ctl(curl->epoll_fd, first, fd, &event) == 0 ||
+    return epoll_ctl(curl->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0 ||
            (errno == EEXIST && epoll_ctl(curl->epoll_fd, EPOLL_CTL_MOD, fd, &event) == 0);
 }
 
@@ -45,37 +50,56 @@ void tk_curl_watch_set(tk_curl *curl, int fd, uint32_t shard, uint32_t events)
 {
     tk_curl_watch *watch = watch_of(curl, fd);
     if (watch == NULL) {
-        (void)put(curl, EPOLL_CTL_ADD, fd, shard, events);
+        (void)put(curl, fd, shard, events);
         return;
     }
     watch->is_wanted = true;
-    if (watch->events == events && watch->shard == shard) {
+    if (watch->is_kept && watch->events == events && watch->shard == shard) {
         return;
     }
-    int first = watch->events != 0 ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
-    watch->events = put(curl, first, fd, shard, events) ? events : 0;
+    watch->events = put(curl, fd, shard, events) ? events : 0;
     watch->shard = shard;
+}
+
+/* Whether it is one of a connection; a number may be that of a look-up's by now. */
+static bool is_connected(int fd)
+{
+    struct sockaddr_storage peer;
+    socklen_t n = sizeof(peer);
+    return getpeername(fd, (struct sockaddr *)&peer, &n) == 0 &&
+           peer.ss_family != AF_UNIX;
 }
 
 void tk_curl_watch_end(tk_curl *curl, int fd)
 {
     tk_curl_watch *watch = watch_of(curl, fd);
-    if (watch == NULL) {
-        take_out(curl, fd);
+    if (watch != NULL && !watch->is_kept) {
+        watch->is_kept = is_connected(fd);
+    }
+    if (watch != NULL && watch->is_kept) {
+        watch->is_wanted = false;
         return;
     }
-    watch->is_wanted = false;
+    take_out(curl, fd);
+    if (watch != NULL) {
+        *watch = (tk_curl_watch){0};
+    }
 }
 
 bool tk_curl_watch_is_wanted(tk_curl *curl, int fd)
 {
     tk_curl_watch *watch = watch_of(curl, fd);
-    if (watch == NULL || watch->is_wanted) {
+    if (watch == NULL) {
         return true;
     }
-    take_out(curl, fd);
-    watch->events = 0;
-    return false;
+    if (watch->turn == curl->turn) {
+        return false; /* the event is of the socket that had this number before */
+    }
+    if (!watch->is_wanted) {
+        take_out(curl, fd);
+        watch->events = 0;
+    }
+    return watch->is_wanted;
 }
 
 /* ---- from its opening to its end ---- */
@@ -108,7 +132,7 @@ int tk_curl_watch_open(tk_curl *curl, const struct curl_sockaddr *address)
         return -1;
     }
     if (fd >= 0) {
-        curl->watches[fd] = (tk_curl_watch){.is_open = true};
+        curl->watches[fd] = (tk_curl_watch){.is_open = true, .turn = curl->turn};
     }
     return fd;
 }
@@ -118,9 +142,7 @@ int tk_curl_watch_close(void *user, curl_socket_t fd)
     tk_curl *curl = user;
     tk_curl_watch *watch = watch_of(curl, fd);
     if (watch != NULL) {
-        if (watch->events != 0) {
-            take_out(curl, fd); /* a child process may hold it open */
-        }
+        take_out(curl, fd); /* a child process may hold it open */
         *watch = (tk_curl_watch){0};
     }
     return close(fd);

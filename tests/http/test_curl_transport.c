@@ -407,6 +407,72 @@ static void test_curl_idle_connections_are_silent(void **unused)
     f.transport->ops->close(f.transport);
 }
 
+/* Listens on a port whose connections stay unanswered: those that were made fill its queue. */
+static int listen_in_silence(int *port, int filling[2])
+{
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof(address);
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+    assert_int_equal(listen(fd, 0), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &size), 0);
+    for (size_t i = 0; i < 2; i++) {
+        filling[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+        (void)connect(filling[i], (struct sockaddr *)&address, sizeof(address));
+    }
+    *port = ntohs(address.sin_port);
+    return fd;
+}
+
+/* Of the epoll. */
+static int count_watched(const curlfix *f)
+{
+    char path[64], line[256];
+    int n = 0;
+    (void)snprintf(path, sizeof(path), "/proc/self/fdinfo/%d",
+                   f->transport->ops->fd(f->transport));
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    while (fgets(line, sizeof(line), file) != NULL) {
+        n += strncmp(line, "tfd:", 4) == 0;
+    }
+    assert_int_equal(fclose(file), 0);
+    return n;
+}
+
+/* A request that is cancelled while it connects leaves nothing behind by which the sockets of
+ * later look-ups, which have the same number, would be missed. */
+static void test_curl_lookups_are_watched(void **unused)
+{
+    curlfix f;
+    curlfix_probe p;
+    int port, filling[2];
+    curlfix_open(&f, NULL);
+    int fd = listen_in_silence(&port, filling);
+    curlfix_probe_init(&p, &f, TK_HTTP_GET, "");
+    (void)snprintf(p.url, sizeof(p.url), "http://127.0.0.1:%d/", port);
+    curlfix_submit(&p);
+    curlfix_process(&f);
+    assert_int_equal(count_watched(&f), 1);
+    f.transport->ops->cancel(f.transport, &p.request);
+    assert_int_equal(count_watched(&f), 0);
+    for (int i = 0; i < 4; i++) {
+        curlfix_probe_init(&p, &f, TK_HTTP_GET, "");
+        (void)snprintf(p.url, sizeof(p.url), "http://no-such-host-%d.invalid/", i);
+        curlfix_submit(&p);
+        curlfix_process(&f);
+        if (p.calls == 0) { /* it is still looked up */
+            assert_int_equal(count_watched(&f), 1);
+            f.transport->ops->cancel(f.transport, &p.request);
+        }
+    }
+    close(fd);
+    close(filling[0]);
+    close(filling[1]);
+    curlfix_close(&f);
+}
+
 /* A full file table is waited out, not reported. */
 static void test_curl_waits_for_descriptors(void **unused)
 {
@@ -486,6 +552,7 @@ int main(void)
         cmocka_unit_test(test_curl_submit_inside_done),
         cmocka_unit_test(test_curl_cancel_and_close),
         cmocka_unit_test(test_curl_idle_connections_are_silent),
+        cmocka_unit_test(test_curl_lookups_are_watched),
         cmocka_unit_test(test_curl_waits_for_descriptors),
         cmocka_unit_test(test_curl_allocation_sweep),
     };
