@@ -77,7 +77,8 @@ struct tk_curl {
 void tk_curl_watch_set(tk_curl *curl, int fd, uint32_t shard, uint32_t events);
 void tk_curl_watch_end(tk_curl *curl, int fd);
 
-/* Whether what the epoll said of it is for libcurl; otherwise it says nothing more. */
+/* Whether what the epoll said of a socket is for libcurl. One that no request uses is taken
+ * out; an event of one that had the same number before is only passed over. */
 TK_NODISCARD bool tk_curl_watch_is_wanted(tk_curl *curl, int fd);
 
 /* Opens a socket: -1 and errno on failure. The other is CURLOPT_CLOSESOCKETFUNCTION. */
